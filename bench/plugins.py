@@ -122,7 +122,7 @@ class Plugins:
     def method(self, name: str) -> Method:
         """Return a method; `auto_mlm` finds `auto-mlm`. Raises `UsageError`, or `PluginError` for broken ones.
 
-        The version of one that another distribution brings has the digest of its sources: `1+3f9a0c11d2`.
+        The version of one that another distribution brings has the digest of its files: `1+3f9a0c11d2`.
         """
         return _sourced(self._find("method", name, self.methods))
 

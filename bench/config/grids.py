@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.config.fields import flat
-from bench.config.layers import SettingRow
 from bench.config.spaces import Choice, Space
 from bench.core.messages import canonical, unknown_name
 from bench.types import Method, Preset
@@ -104,11 +103,6 @@ def grid_address(
     suites = tuple(dict.fromkeys(grid.suite for grid in grids))
     tasks = tuple(dict.fromkeys(grid.task for grid in grids)) if all(grid.task for grid in grids) else ()
     return suites, tasks, tuple(dict.fromkeys(grid.regime for grid in grids if grid.regime))
-
-
-def is_default_layer(row: SettingRow) -> bool:
-    """Return whether a value comes from a preset or what lies below it, rather than from a file or `--set`."""
-    return row.origin.partition(" ")[0] in {"default", "profile", "preset"}
 
 
 def ends(space: Space) -> tuple[Any, ...]:

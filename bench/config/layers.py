@@ -70,6 +70,11 @@ class SettingRow(NamedTuple):
     origin: str  # what set it: `default`, `profile NAME`, `preset NAME`, a file's path, `--set` or `--vary`
     effective: bool  # whether it can change a result: some change only speed or a log
 
+    @property
+    def typed(self) -> bool:
+        """Whether a file, `--set` or `--vary` says it, rather than a preset or what lies below it."""
+        return self.origin.partition(" ")[0] not in {"default", "profile", "preset"}
+
 
 class SweepRecord(Config):
     """How `bench sweep` chose a method's settings: the table `[tuning]` of its file; no settings."""
@@ -93,10 +98,23 @@ class Resolved(Generic[RunT]):
     run: RunT
     origins: Mapping[str, str]  # dotted key → the layer that set it, for the keys that some layer set
     sweep: SweepRecord = field(default_factory=SweepRecord)  # how the file of settings came about
+    untyped: Resolved[RunT] | None = None  # the same without file, `--set` and `--vary`; None where there are none
 
     def rows(self) -> list[SettingRow]:
         """Return every setting, the method's first."""
         return describe(self.method, self.origins, "method.") + describe(self.run, self.origins)
+
+    def departures(self) -> list[SettingRow]:
+        """Return the settings that are not as the profile has them.
+
+        One that is typed as it would be anyway is none, and has the origin that it would have; one that is typed at its
+        default over another value of a profile or preset is one.
+        """
+        rows = self.rows()
+        usual = rows if self.untyped is None else self.untyped.rows()
+        rows = [row if row.value != before.value else before for row, before in zip(rows, usual, strict=True)]
+        by_profile = {row.key for row in rows if row.origin.startswith("profile ")}
+        return [row for row in rows if row.typed or (row.value != row.default and row.key not in by_profile)]
 
     def method_rows(self) -> list[SettingRow]:
         """Return the settings that make the method's config: its own, and the harness's that it shares."""
@@ -153,12 +171,14 @@ def resolve(
         ]
     _refuse(low + high, harness, methods, faults)
     origins = _origins(low + high, harness)
+    untyped = resolve(methods, harness, profile=profile, preset=preset) if high else {}
     return {
         method.name: Resolved(
             with_shared(configs[method.name], run),
             run,
             origins | _origins(layers[method.name], method.config, "method."),
             sweep,
+            untyped.get(method.name),
         )
         for method in methods
     }

@@ -2,7 +2,7 @@
 
 A version is raised by hand, and a plugin's author edits first. So that edited code never passes for what it was, the
 digest is part of the version wherever this enters keys, hashes and results: `1+3f9a0c11d2`. Comments, docstrings and
-blank lines are no part of it.
+blank lines are no part of it, nor are pages; whatever else a package holds is, such as a list of words or weights.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-from bench.core.files import digest
+from bench.core.files import digest, sha256_file
 from bench.types import DataRequest, FineTuneStep, Measure, Method, Source, Suite, Task, TrainingPair
 
 MARK = "+"
 """Between the author's version and the digest."""
 DIGITS = 10
+_PYTHON = ".py"
+_PAGES = frozenset({".md", ".rst", ".pyi", ".typed"})
+"""Endings of what explains a package and is read by nothing that computes: `py.typed` among them."""
 
 Sourced = TypeVar("Sourced", bound=Method | Suite | Measure)
 """What plugins bring with a version."""
@@ -59,18 +62,22 @@ def with_sources(value: Sourced, module: str) -> Sourced:
 
 @cache
 def source_digest(package: str) -> str:
-    """Return the digest of the sources of a top-level package or module, 10 hexadecimal digits."""
-    texts = {name: _decisive(path) for name, path in _sources(package)}
-    return digest(texts)[:DIGITS]
+    """Return the digest of the files of a top-level package or module, 10 hexadecimal digits."""
+    files = _sources(package)
+    contents = {name: _decisive(path) if path.suffix == _PYTHON else sha256_file(path) for name, path in files}
+    return digest(contents)[:DIGITS]
 
 
 def _sources(package: str) -> Iterator[tuple[str, Path]]:
-    """Yield the Python files of a package, or the file of a module, with their names inside of it."""
+    """Yield the files of a package that decide what it does, or the file of a module, with their names inside of it."""
     spec = getattr(sys.modules.get(package), "__spec__", None) or find_spec(package)
     places = [Path(place) for place in spec.submodule_search_locations or ()] if spec else []
     for place in places:
-        for path in sorted(place.rglob("*.py")):
-            yield path.relative_to(place).as_posix(), path
+        for path in sorted(place.rglob("*")):
+            name = path.relative_to(place)
+            hidden = any(part.startswith(".") or part == "__pycache__" for part in name.parts)
+            if path.is_file() and not hidden and path.suffix not in _PAGES:
+                yield name.as_posix(), path
     if spec and not places and spec.origin and Path(spec.origin).is_file():
         yield Path(spec.origin).name, Path(spec.origin)
 

@@ -6,6 +6,7 @@ libraries, the machine and tags of runs are in no node. Results keep the graph, 
 recompute the hash, and a refusal can name the setting that differs.
 """
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +19,8 @@ Graph = Mapping[str, Mapping[str, Any]]
 DIGITS = 32
 """Of a node's digest."""
 _PAST_ALL = 1_000  # nodes; the largest system has some forty
+_WIDEST = 60  # characters of a value in a sentence
+_DIGEST = re.compile(r"[0-9a-f]{32,64}")
 
 
 def system_hash(method: str, version: str, graph: Graph) -> str:
@@ -101,8 +104,14 @@ def graph_differences(left: Graph, right: Graph) -> dict[str, tuple[Any, Any]]:
 def differences_sentence(left: Graph, right: Graph, most: int = 4) -> str:
     """Return the first choices that differ, in words: `prepare.max_tokens is 64 and 5`; empty where none does."""
     unlike = graph_differences(left, right)
-    shown = [f"{key} is {first!r:.60} and {second!r:.60}" for key, (first, second) in list(unlike.items())[:most]]
+    shown = [f"{key} is {_shown(first)} and {_shown(second)}" for key, (first, second) in list(unlike.items())[:most]]
     return ", ".join(shown) + (f" and {len(unlike) - most} more" if len(unlike) > most else "")
+
+
+def _shown(value: Any) -> str:
+    """Return a value in at most 60 characters, and a digest by its first digits."""
+    text = f"{value[:12]}…" if isinstance(value, str) and _DIGEST.fullmatch(value) else repr(value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
 
 
 def _order(graph: Graph) -> list[Mapping[str, Any]]:

@@ -13,6 +13,9 @@ ANYWHERE = "path/to/"
 """In place of a folder on the user's machine; results do not say where a folder was."""
 _USER_LAYERS = {"--set", "file"}
 """Layers of settings that no other option repeats."""
+_NAMING = {*_USER_LAYERS, "preset"}
+"""Layers of settings that a run names in a label."""
+_START = "init"
 _PROTOCOL, _RERANKED = "protocol", "rerank"
 
 
@@ -121,15 +124,19 @@ def _of_system(system: Mapping[str, Any], key: str) -> Any:
 def _label(system: Mapping[str, Any]) -> str | None:
     """The label that the user gave; endings that a run adds, and labels that it makes up itself, are left out.
 
-    A run makes up the plain name of a method only where none of its settings is typed.
+    A run makes up the plain name of a method, only where none of its settings is typed, and names of settings, presets,
+    cells and starts behind it.
     """
     label = str(system["label"]).replace(f"+{_of_system(system, 'vectors')}", "")  # of any part of a fusion
     for ending in (_RERANKED, (system.get("post") or {}).get("kind"), _PROTOCOL):
         label = label.removesuffix(f"+{ending}")
     if system.get("point"):
         label = label.rpartition("@")[0]
-    typed = any(_layer(row) in {*_USER_LAYERS, "preset"} for row in system.get("settings", ()))
-    is_made_up = label.partition("@")[0] == system["method"] and not (label == system["method"] and typed)
+    layers = {_layer(row) for row in system.get("settings", ())}
+    name, _, rest = label.partition("@")
+    presets = {str(row["origin"]).removeprefix("preset ") for row in system.get("settings", ())}
+    is_made_up = "=" in rest or rest in presets or rest.startswith(_START) if rest else not layers & _NAMING
+    is_made_up &= name == system["method"]
     is_made_up &= not _is_variant(system)  # which is also called after settings that no label has by itself
     return None if is_made_up else label
 

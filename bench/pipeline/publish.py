@@ -15,7 +15,14 @@ from bench.core.publications import mark
 from bench.data.formats.trec import empty_file
 from bench.evaluation import results
 from bench.evaluation.curves import curves
-from bench.evaluation.results.identity import encoder_error, same_system_error, tuned_by_task
+from bench.evaluation.results.identity import (
+    ONE_LABEL,
+    OTHER_LABEL,
+    encoder_error,
+    same_place_error,
+    same_system_error,
+    tuned_by_task,
+)
 from bench.evaluation.results.marks import row_mark
 from bench.evaluation.results.passports import OTHER_DATA, one_system_error, replacement_error
 from bench.evaluation.results.read import read_result
@@ -48,8 +55,8 @@ def refuse_unlike(
     """Refuse to run a cell whose subsets cannot join the result that is there.
 
     Raises:
-        UsageError: the result is another system's, its subsets rest on another encoder or other code, or another task
-            has the same name, or one that differs in case alone.
+        UsageError: the result is another system's or label's, its subsets rest on another encoder or other code, or
+            another task has the same name, or one that differs in case alone.
         StoreError: the result is another version's.
     """
     path = root / heading_of(cell, size).folder / results.RESULT
@@ -57,6 +64,8 @@ def refuse_unlike(
         published = read_result(path)
     except (OSError, ValueError):
         return  # there is none, or it is damaged and will be replaced
+    if unlike := same_place_error(published["system"], {"label": cell.system.label}):
+        raise UsageError(where=path, found=f"the result of {unlike}", expected=ONE_LABEL, hint=OTHER_LABEL)
     tasks: dict[str, dict[str, Any]] = {task: dict(entries) for task, entries in published["tasks"].items()}
     new: dict[str, dict[str, Any]] = {}
     machine = cell.system.compute

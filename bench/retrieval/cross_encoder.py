@@ -27,7 +27,9 @@ from transformers.masking_utils import sdpa_mask
 from bench.core.errors import BenchError, UsageError
 from bench.data.corpora import tokenizer
 from bench.retrieval.backbones import load_weights, refuse_missing
+from bench.retrieval.model_files import model_json
 from bench.retrieval.packed import budget, longest, on_threads, wide
+from bench.retrieval.prompts import PROMPTS_FILE
 from bench.retrieval.transfer import to_device
 
 LENGTH = 512
@@ -111,9 +113,24 @@ def load(
     """
     if not (folder / "tokenizer.json").is_file():  # transformers would make an empty one up
         raise UsageError(f"{folder}: found no tokenizer.json, expected a folder with the tokenizer's files")
+    _refuse_prompt(folder)
     model = load_classifier(folder)
     torch.nn.Module.to(model, device)  # transformers' own `to` adds nothing here, and is typed wrongly
     return CrossEncoder(model, tokenizer.load(folder), length, batch_tokens, threads)
+
+
+def _refuse_prompt(folder: Path) -> None:
+    """Raise `UsageError` where a folder of sentence-transformers wants a prompt before every pair."""
+    path = folder / PROMPTS_FILE
+    declared = model_json(path) if path.is_file() else {}
+    prompts, name = declared.get("prompts"), declared.get("default_prompt_name")
+    if prompt := prompts.get(name) if isinstance(prompts, dict) else None:
+        raise UsageError(
+            where=path,
+            found=f"the prompt {prompt!r:.80} before every pair (default_prompt_name {name!s:.40})",
+            expected="a cross-encoder that reads query and passage as they are",
+            hint="take default_prompt_name out of that file, and it is read without",
+        )
 
 
 def load_classifier(folder: Path, new_head: int | None = None) -> PreTrainedModel:

@@ -171,7 +171,7 @@ class TorchEncoder:
         """Raise `UsageError` where the tokenizer has ids for which the model has no embedding."""
         highest = max((max(sequence) for sequence in sequences), default=0)
         table: Any = self._model.get_input_embeddings()
-        size = int(table.num_embeddings)
+        size = len(table.weight)
         if highest >= size:
             raise UsageError(
                 f"the tokenizer gives the id {highest}, expected at most {size - 1}, the model's last: "

@@ -36,8 +36,22 @@ class ListedModule(BaseModel):
     path: Below
 
 
+SIZES = tuple(
+    f"sentence_{family}_config.json"
+    for family in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+)
+"""Where sentence-transformers says how a Transformer reads texts: the first of these that is there."""
+
+
+class Modalities(BaseModel):
+    """How a Transformer reads each kind of input; texts by default."""
+
+    text: dict[str, Any] = {"method": "forward", "method_output_name": "last_hidden_state"}
+    message: dict[str, Any] | None = None  # texts are written into the template of a chat
+
+
 class Sizes(BaseModel):
-    """What `sentence_bert_config.json` says of texts."""
+    """What such a file says of texts."""
 
     max_seq_length: Annotated[int, Field(ge=3)] | None = None
     query_length: Annotated[int, Field(ge=3)] | None = None  # in place of it for queries, and so on
@@ -46,6 +60,15 @@ class Sizes(BaseModel):
     transformer_task: str = "feature-extraction"
     query_expansion: Any = None  # tokens that ColBERT adds to queries
     processing_kwargs: dict[str, Any] | None = None
+    module_output_name: str = "token_embeddings"
+    modality_config: Modalities = Modalities()
+    # Arguments to what loads weights, tokenizer and config, by their names in version 6 and before.
+    model_kwargs: dict[str, Any] | None = None
+    processor_kwargs: dict[str, Any] | None = None
+    config_kwargs: dict[str, Any] | None = None
+    model_args: dict[str, Any] | None = None
+    tokenizer_args: dict[str, Any] | None = None
+    config_args: dict[str, Any] | None = None
 
 
 class _Index(BaseModel):

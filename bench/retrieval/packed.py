@@ -265,11 +265,10 @@ def wide(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def first_position(model: PreTrainedModel) -> int:
-    """Position id of a sequence's first token: 0; in RoBERTa's family the padding id + 1."""
-    embeddings: Any = getattr(model, "embeddings", None)
-    if hasattr(embeddings, "create_position_ids_from_input_ids") and hasattr(embeddings, "padding_idx"):
-        return int(embeddings.padding_idx) + 1
-    return 0
+    """Position id of a sequence's first token: 0; where positions have a padding id (RoBERTa, MPNet), that + 1."""
+    positions = getattr(getattr(model, "embeddings", None), "position_embeddings", None)
+    padding = getattr(positions, "padding_idx", None)
+    return 0 if padding is None else int(padding) + 1
 
 
 def longest(model: PreTrainedModel) -> int | None:

@@ -25,7 +25,6 @@ from types import MappingProxyType
 from typing import Any
 
 from bench.config.fields import LayerValue, build
-from bench.config.grids import is_default_layer
 from bench.config.layers import dump
 from bench.config.layers import identity as identity_of
 from bench.config.profiles import DEFAULT, profile
@@ -387,7 +386,7 @@ def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
     for system in systems:
         rows = [row for row in system.resolved.rows() if row.key.startswith("method.")]
         values = {row.key.removeprefix("method."): row.value for row in rows}
-        fixed = {row.key.removeprefix("method.") for row in rows if not is_default_layer(row)}
+        fixed = {row.key.removeprefix("method.") for row in rows if row.typed}
         default = {row.key.removeprefix("method.") for row in rows if row.origin == "default"}
         of_preset = {key: value for key, value in values.items() if key not in fixed | default}
         stops = next((row.origin for row in system.resolved.shared_rows(system.method.config) if row.key == STOP), "")
@@ -395,7 +394,7 @@ def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
         others = {
             row.key: row.value
             for row in system.resolved.rows()
-            if not row.key.startswith("method.") and row.key != STOP and not is_default_layer(row)
+            if not row.key.startswith("method.") and row.key != STOP and row.typed
         }
         bases.append(BaseSettings(system.method, of_preset, values, held, others, stops))
     return bases

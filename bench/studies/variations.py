@@ -258,12 +258,19 @@ def check(ready: Plan) -> None:
                     expected="a setting that it listens to",
                     hint=_shows(system.method),
                 )
+        whole = [cell.system.grid.label for cell in cells if cell.system.grid]
+        if long := next((label for label in whole if len(label) > LONGEST_LABEL), None):
+            raise UsageError(
+                found=f"a variant whose name has {len(long)} characters, {long}",
+                expected=f"at most {LONGEST_LABEL}, so that it says what is varied",
+                hint="a shorter name leaves room: --label NAME",
+            )
         labels = [cell.system.label for cell in cells]
         if repeated := next((label for label in labels if labels.count(label) > 1), None):
             raise UsageError(
                 found=f"two variants that are called {repeated}",
-                expected=f"names of up to {LONGEST_LABEL} letters, digits and @ . _ + = , - that differ",
-                hint="a shorter name leaves room: --label NAME",
+                expected="values that differ in letters, digits and @ . _ + = , -",
+                hint="run each by itself with a name: bench run --label NAME --set KEY=VALUE",
             )
 
 

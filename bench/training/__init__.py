@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bench.retrieval.families import refuse_guess as refuse_guess
     from bench.retrieval.families import refuse_others as refuse_others
     from bench.retrieval.hub import fetch as fetch
+    from bench.retrieval.model_files import SIZES as SIZES
     from bench.retrieval.model_files import Sizes as Sizes
     from bench.retrieval.model_files import listed_modules as listed_modules
     from bench.retrieval.model_files import model_json as model_json

@@ -10,6 +10,7 @@ from bench.training import (
     COLBERT,
     ENCODER_CONFIG,
     PROMPTS_FILE,
+    SIZES,
     EncoderConfig,
     HubError,
     Sizes,
@@ -25,11 +26,15 @@ from bench.training import (
 
 _TOKENIZER = "tokenizer_config.json"
 _FILES = (
-    *(ENCODER_CONFIG, "config.json", "modules.json", "sentence_bert_config.json", _TOKENIZER, PROMPTS_FILE, COLBERT),
+    *(ENCODER_CONFIG, "config.json", "modules.json", *SIZES, _TOKENIZER, PROMPTS_FILE, COLBERT),
     "*/config.json",
 )
 # Families whose positions begin behind the padding id, so that fewer are left than the config says.
-_OFFSET = ("camembert", "roberta", "xlm-roberta", "xlm-roberta-xl")
+_OFFSET = (
+    *("camembert", "data2vec-text", "ibert", "longformer", "luke", "mpnet"),
+    *("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+)
+_LIBRARY = "sentence_transformers."
 _MODES: Mapping[str, Literal["cls", "mean", "last"]] = {"cls": "cls", "mean": "mean", "lasttoken": "last"}
 _ALWAYS, _PERHAPS = ["Transformer", "Pooling"], ["Dense", "Normalize"]
 _ORDER = [*_ALWAYS, *_PERHAPS]
@@ -40,8 +45,11 @@ _SIMILARITIES: Mapping[str | None, Literal["cos", "dot"]] = {
     "dot_product": "dot",
 }
 _LONGEST = 512  # tokens kept where the files say nothing: what such models are trained on at most
-# What `sentence_bert_config.json` may say that nothing here does, and what it says where it says nothing.
-_UNREAD = {"transformer_task": "feature-extraction", "query_expansion": None, "processing_kwargs": None}
+# What `SIZES` may say that nothing here does.
+_UNREAD = (
+    *("transformer_task", "module_output_name", "modality_config", "query_expansion", "processing_kwargs"),
+    *("model_kwargs", "processor_kwargs", "config_kwargs", "model_args", "tokenizer_args", "config_args"),
+)
 _UNBOUNDED = 10**9  # `model_max_length` from here on is the tokenizers' way to say nothing
 
 
@@ -50,8 +58,8 @@ def encoder_config(model: str, *, guessed: bool = True) -> EncoderConfig:
     """Read how a model wants to be read; fetches a few small files if it is given by its id.
 
     That is as its `encoder_config.json` or its modules of sentence-transformers say, else a guess that is called one:
-    mean over the last layer, cosine, no prompts. Of a text are kept as many tokens as `sentence_bert_config.json`
-    says, else as the tokenizer and the model's positions allow, else 512.
+    mean over the last layer, cosine, no prompts. Of a text are kept as many tokens as `sentence_bert_config.json` (or
+    one of its older names) says, else as the tokenizer and the model's positions allow, else 512.
 
     Args:
         model: a folder, or an id.
@@ -63,9 +71,16 @@ def encoder_config(model: str, *, guessed: bool = True) -> EncoderConfig:
     folder = _folder(model)
     if (folder / ENCODER_CONFIG).is_file():
         return EncoderConfig.load(folder)
+    modules = listed_modules(folder)
+    if modules and modules[0].type.endswith(".Transformer") and modules[0].path not in ("", "."):
+        raise UsageError(
+            where=f"model {model}",
+            found=f"the Transformer's files in {modules[0].path:.80}",
+            expected="them in the folder itself, as sentence-transformers writes them now",
+            hint="load it by sentence-transformers, save it and name that folder",
+        )
     config = model_json(folder / "config.json")
     refuse_others(folder, model)
-    modules = listed_modules(folder)
     if not modules:
         if guessed:
             refuse_guess(folder, model)
@@ -79,22 +94,36 @@ def encoder_config(model: str, *, guessed: bool = True) -> EncoderConfig:
             f"model {model}: found the modules {', '.join(kinds)}, expected Transformer, Pooling, perhaps Dense and "
             "perhaps Normalize; other modules are not supported"
         )
-    transformer = folder / modules[0].path  # where the Transformer's own files lie, mostly the folder itself
-    sizes_file = transformer / "sentence_bert_config.json"
-    sizes = model_json(sizes_file, Sizes) if sizes_file.is_file() else Sizes()
+    if foreign := [module.type for module in modules if not module.type.startswith(_LIBRARY)]:
+        raise UsageError(
+            where=f"model {model}",
+            found=f"a module by code of its own ({foreign[0]:.80})",
+            expected="modules of sentence-transformers",
+            hint="code of a model is never run; take a model without",
+        )
+    sizes_file = next((folder / name for name in SIZES if (folder / name).is_file()), None)
+    sizes = model_json(sizes_file, Sizes) if sizes_file else Sizes()
     if sizes.do_lower_case:
         raise UsageError(f"model {model}: found do_lower_case, expected a tokenizer that lowers the case itself")
-    others = {name: value for name in _UNREAD if (value := getattr(sizes, name)) and value != _UNREAD[name]}
+    silent = Sizes()
+    others = {name: value for name in _UNREAD if (value := getattr(sizes, name)) and value != getattr(silent, name)}
     if others:
-        fault = ", ".join(f"{name} {value!s:.80}" for name, value in others.items())
-        raise UsageError(where=sizes_file, found=fault, expected="texts to hidden states, read as they are")
+        fault = ", ".join(f"{name} {value!s:.200}" for name, value in others.items())
+        raise UsageError(where=sizes_file or folder, found=fault, expected="texts to hidden states, read as they are")
     prompts = model_json(folder / PROMPTS_FILE) if (folder / PROMPTS_FILE).is_file() else {}
     query, passage = declared_prompts(prompts)
     pooling = _pooling(model, model_json(folder / modules[1].path / "config.json"), prompted=bool(query or passage))
     similarity = prompts.get("similarity_fn_name")  # sentence-transformers compares by cosine by default
     if not isinstance(similarity, str | None) or similarity not in _SIMILARITIES:
         raise UsageError(f"model {model}: found similarity {similarity!s:.80}, expected cosine or dot")
-    length = sizes.max_seq_length or _length(transformer, config)
+    if prompts.get("truncate_dim") is not None:
+        raise UsageError(
+            where=folder / PROMPTS_FILE,
+            found=f"truncate_dim {prompts['truncate_dim']!s:.40}, vectors cut short",
+            expected="vectors as long as the model makes them",
+            hint="take truncate_dim out of that file, and they are compared whole",
+        )
+    length = sizes.max_seq_length or _length(folder, config)
     pooler = pooling == "cls" and is_pooler(folder)
     return EncoderConfig(
         pooling="pooler" if pooler else pooling,

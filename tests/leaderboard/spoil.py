@@ -68,11 +68,12 @@ def drop(bundle: Bundle, *place: str) -> None:
 
 
 def rehash(bundle: Bundle) -> None:
-    """Make the system's hash fit its method, version and graph."""
+    """Make the hashes of a system that is not tuned fit its method, version and graph."""
 
     def change(result: Any) -> None:
         system = result["system"]
         system["hash"] = system_hash(system["method"], system["version"], system["graph"])
+        system["untuned_hash"] = system["hash"]
 
     bundle.rewrite(change)
 

@@ -157,6 +157,9 @@ def test_a_graph_that_does_not_give_the_hash_is_refused(
     assert changed(lambda system: system.update(budget=10**9)).startswith("budget 1000000000 of the system")
     assert changed(lambda system: system["config"].update(temperature=9.0)).startswith("config ")
     assert changed(lambda system: system.update(label="other name")) == ""
+    assert "without fine-tunings, of a system that has none" in changed(
+        lambda system: system.update(untuned_hash="0" * 64)
+    )
 
 
 def test_pairs_of_tasks_give_each_task_an_encoder() -> None:

@@ -9,7 +9,7 @@ All of it is read from the keys of the stages that results rest on, so that name
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from bench.evaluation.results import Result
 from bench.evaluation.results.identity import PRETRAININGS, of_pretraining
@@ -44,13 +44,13 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
         init_keys, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
         origin = [of_pretraining(by_stage) or "" for by_stage in keys[label]]
         trainings = origin if trained else init_keys
-        same_precision = [candidate for candidate in rows if _precisions(rows[candidate]) == _precisions(results)]
+        read_alike = [candidate for candidate in rows if _read_alike(rows[candidate], results)]
         lines[label] = Lineage(
             repr(trainings) if all(trainings) else label,
             tuple(f"{start}:{result.content.seed}" for start, result in zip(init_keys, results, strict=True))
             if all(init_keys)
             else (),
-            next((candidate for candidate in same_precision if trained and _begins(keys[label], keys[candidate])), ""),
+            next((candidate for candidate in read_alike if trained and _begins(keys[label], keys[candidate])), ""),
         )
     return lines
 
@@ -108,9 +108,18 @@ def _begins(keys: Sequence[Mapping[str, str]], start_keys: Sequence[Mapping[str,
     return same_starts and _later(keys) == _later(start_keys)
 
 
-def _precisions(results: Sequence[Result]) -> set[str]:
-    """The precisions in which vectors of a system were stored: a start in another one shows no gain of training."""
-    return {result.content.system.vectors for result in results}
+def _read_alike(first: Sequence[Result], second: Sequence[Result]) -> bool:
+    """Whether two systems read texts and store vectors alike: a start that does not shows no gain of training alone."""
+    if {result.content.system.vectors for result in first} != {result.content.system.vectors for result in second}:
+        return False
+    left, right = _readings(first), _readings(second)
+    return all(left[place] == right[place] for place in left.keys() & right.keys())
+
+
+def _readings(results: Sequence[Result]) -> dict[tuple[str, str], Any]:
+    """Return how the texts of each task and subset are read, as results of all seeds say it."""
+    tasks = [item for result in results for item in result.whole["tasks"].items()]
+    return {(task, name): entry.get("resolved") for task, subsets in tasks for name, entry in subsets.items()}
 
 
 def _later(keys: Sequence[Mapping[str, str]]) -> set[str]:

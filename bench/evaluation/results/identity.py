@@ -13,6 +13,10 @@ PRETRAININGS = ("train", "train_point")
 """Stages that pretrain an encoder: to the end of a budget, or to a point on the way."""
 _ENCODER_STAGES = ("prepare", "init", *PRETRAININGS)
 """Stages of an encoder that no task decides; further ones of a name are numbered (`train-2`)."""
+ONE_LABEL, OTHER_LABEL = "one label of a folder", "choose another --label, or another folder by --results"
+"""What is expected where two labels have one folder, and what a person does about it."""
+_TUNINGS = ("tune", "train_cross")
+"""Stages without which the hash of a system is that of the same system without fine-tunings."""
 _TASK_PAIRS = "of the task>"
 """Ends the reader of pairs that each task has of its own, in a graph."""
 
@@ -21,7 +25,7 @@ def identity_error(content: Content) -> str:
     """Return why a result is not one system on its tasks, as a phrase; empty where it is."""
     system = content["system"]
     try:
-        if error := graph_error(system) or next(_untrue_statements(system), ""):
+        if error := graph_error(system) or _untuned_error(system) or next(_untrue_statements(system), ""):
             return error
     except RecursionError:
         return "a system's graph with values within values without end"
@@ -71,12 +75,29 @@ def same_system_error(first: Content, second: Content) -> str:
     return differences_sentence(first["graph"], second["graph"]) or "method or version"
 
 
+def same_place_error(first: Content, second: Content) -> str:
+    """Return by which labels two systems would share a folder, which holds one; empty where they have one label.
+
+    Of a label not every character is in its folder's name, and some file systems ignore case.
+    """
+    labels = [str(system["label"]) for system in (first, second)]
+    return "" if labels[0] == labels[1] else f"label {labels[0]}, whose folder is that of {labels[1]} too"
+
+
 def _environment(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     """Say in which versions or machines two subsets differ."""
     sides = [{**entry.get("libraries", {}), **entry.get("compute", {})} for entry in (first, second)]
     unlike = [name for name in dict.fromkeys([*sides[0], *sides[1]]) if sides[0].get(name) != sides[1].get(name)]
     shown = [f"{name} {sides[0].get(name, 'none')} and {sides[1].get(name, 'none')}" for name in unlike[:3]]
     return f"; {', '.join(shown)}" if shown else ""
+
+
+def _untuned_error(system: Content) -> str:
+    """Return why the hash without fine-tunings is not the system's own, where its graph has none; empty where it is."""
+    tuned = any(node["stage"] in _TUNINGS for node in system["graph"].values())
+    if tuned or system["untuned_hash"] == system["hash"]:
+        return ""
+    return f"the hash {system['untuned_hash'][:12]}… without fine-tunings, of a system that has none"
 
 
 def _untrue_statements(system: Content) -> Iterator[str]:

@@ -35,7 +35,7 @@ from bench.core.files import (
 from bench.core.names import one_place
 from bench.evaluation.results.averages import averages
 from bench.evaluation.results.format import CARDS, CURVES, RESULT, SCHEMA, Content, bundle_folder, place, silent_place
-from bench.evaluation.results.identity import same_system_error
+from bench.evaluation.results.identity import ONE_LABEL, OTHER_LABEL, same_place_error, same_system_error
 from bench.evaluation.results.passports import OTHER_DATA, replacement_error
 from bench.evaluation.results.read import Result, checked, read_result
 from bench.types import Macro
@@ -177,6 +177,8 @@ def _refuse_unlike(
             expected="results of one system in a file",
             hint="choose another folder by --results; nothing was overwritten",
         )
+    if old and (unlike := same_place_error(old["system"], heading.system)):
+        raise StoreError(where=path, found=f"the result of {unlike}", expected=ONE_LABEL, hint=OTHER_LABEL)
     if unlike := replacement_error(old.get("tasks", {}), new):
         raise StoreError(where=path, found=unlike, expected="one data set of a name", hint=OTHER_DATA)
     if clash := one_place([*old.get("tasks", ()), *new]):

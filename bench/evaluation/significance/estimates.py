@@ -36,7 +36,7 @@ Weights = Mapping[str, float]
 CELLS = 1 << 22
 """Entries of a matrix that are held at a time (32 MiB)."""
 ROUNDING = 1e-10
-"""Errors below this part of the largest contribution are none."""
+"""Errors below this part of the largest contribution are none, and differences below this part of the largest mean."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def _estimand(
     )
     return Estimand(
         names=tuple(arrays),
-        means=per_query[:, 0] @ queries,
+        means=(per_query * queries).sum(axis=0),  # a product of matrices sums equal columns in unequal orders
         parts=parts(queries),
         blocks=starts,
         ids=ids[order],
@@ -271,6 +271,7 @@ def differences(estimand: Estimand, first: IntArray, second: IntArray) -> Differ
 
     count = len(first)
     difference = estimand.means[first] - estimand.means[second]
+    difference[np.abs(difference) <= ROUNDING * np.abs(estimand.means).max(initial=0.0)] = 0.0
     pairs = Differences(first, second, difference, *(np.full(count, np.nan) for _ in range(8)))
     size = max(1, CELLS // max(1, len(estimand.queries)))
     for start in range(0, count, size):

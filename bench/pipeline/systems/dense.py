@@ -35,7 +35,7 @@ from bench.pipeline.stages.train import Train
 from bench.pipeline.stages.train_point import TrainPoint
 from bench.pipeline.stages.tune import Tune
 from bench.pipeline.systems import encoders
-from bench.pipeline.systems.system import LONGEST_LABEL, System, Wrapped, named_precision
+from bench.pipeline.systems.system import LONGEST_LABEL, System, Wrapped, named_precision, shortened
 from bench.retrieval.prompts import BY_SUITE, prompts_of, task_prompts
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
@@ -371,7 +371,7 @@ class Trained(Dense):
         systems = []
         for point in self.points:
             suffix = point.suffix(budget, unit)
-            label = f"{self.label[: LONGEST_LABEL - 1 - len(suffix)]}@{suffix}"
+            label = f"{shortened(self.label, LONGEST_LABEL - 1 - len(suffix))}@{suffix}"
             values = {item.name: getattr(self, item.name) for item in fields(Trained)}
             systems.append(AtPoint(**{**values, "label": label, "grid": None}, place=point))
         return systems

@@ -15,7 +15,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any, Self, TypeVar
 
-from bench.config.grids import CellReference, is_default_layer
+from bench.config.grids import CellReference
 from bench.config.layers import SettingRow, dump
 from bench.config.layers import identity as decisive
 from bench.core.files import digest
@@ -38,6 +38,7 @@ from bench.types import Json, Method, Subset, Task
 LONGEST_LABEL = 80
 """Characters of a label at most."""
 _COMMIT_DIGITS = 7
+_CUT_DIGITS = 6
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ class System(ABC):
 
     def ending(self, suffix: str) -> str:
         """Return the label with an ending that says what is done besides."""
-        return f"{self.label[: LONGEST_LABEL - 1 - len(suffix)]}+{suffix}"
+        return f"{shortened(self.label, LONGEST_LABEL - 1 - len(suffix))}+{suffix}"
 
     def rules(self, task: Task) -> RankingOptions:
         """Return how a run of a task is cut and ordered."""
@@ -337,13 +338,13 @@ def default_label(variant: Variant) -> str:
     `ccp@table5=no-bn`, with what was changed over the cell.
     """
     method, resolved, grid = variant.method, variant.resolved, variant.grid
-    setting_rows = [row for row in resolved.method_rows() if row.effective]
-    assignment = partial(setting_text, names=variant.public_names)
-    if grid:  # also a value that is the default's, for the cell may have said another
-        changed = [assignment(row) for row in setting_rows if not is_default_layer(row)]
-        return _fit(",".join([grid.label, *changed]))
     # A profile is in the heading of a result, so its values are no part of the name.
-    rows = [row for row in setting_rows if row.value != row.default and not row.origin.startswith("profile ")]
+    keys = {row.key for row in resolved.method_rows() if row.effective}
+    rows = [row for row in resolved.departures() if row.key in keys]
+    assignment = partial(setting_text, names=variant.public_names)
+    if grid:
+        changed = [assignment(row) for row in rows if row.typed]
+        return _fit(",".join([grid.label, *changed]))
     origins = {row.origin for row in rows}
     if not rows:
         return method.name
@@ -354,9 +355,8 @@ def default_label(variant: Variant) -> str:
 
 def named_precision(resolved: Settings) -> str:
     """Return what the name of a start says of its precision, `@precision=bfloat16`: nothing where a profile says it."""
-    row = next(row for row in resolved.rows() if row.key == "train.precision")
-    said = row.value == row.default or row.origin.startswith("profile ")
-    return "" if said else f"@{setting_text(row, {})}"
+    row = next((row for row in resolved.departures() if row.key == "train.precision"), None)
+    return f"@{setting_text(row, {})}" if row else ""
 
 
 def variant_of(label: str, variant: Variant) -> CellReference:
@@ -372,7 +372,7 @@ def variant_label(reference: CellReference) -> str:
 
 def setting_text(row: SettingRow, names: Mapping[str, str]) -> str:
     """Return a setting as labels have it: `k1=1.2`; `names` are public ones of the method's models, by path."""
-    value = public(str(row.value), names).removeprefix(FOLDER_PREFIX)
+    value = public({"key": row.key, "value": str(row.value)}, names)["value"].removeprefix(FOLDER_PREFIX)
     commit = cached_commit(value) if "/" in value else None
     value = f"{value}@{commit[:_COMMIT_DIGITS]}" if commit else value
     return f"{row.key.removeprefix('method.').removeprefix('train.')}={value}"
@@ -380,4 +380,19 @@ def setting_text(row: SettingRow, names: Mapping[str, str]) -> str:
 
 def _fit(name: str) -> str:
     """A name as tables, paths and run files can carry it."""
-    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name)[:LONGEST_LABEL]
+    return shortened(re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name), LONGEST_LABEL)
+
+
+def shortened(name: str, most: int) -> str:
+    """Return a name of at most so many characters: one that is cut, after a whole setting, ends in a digest of it all.
+
+    Example:
+        >>> shortened("crop@clip=None,pairs=512", 22)
+        'crop@clip=None-0cc1ea'
+    """
+    if len(name) <= most:
+        return name
+    ending = f"-{digest(name)[:_CUT_DIGITS]}"
+    kept = name[: most - len(ending) + 1]  # with the character after it, which may be a comma
+    whole, comma, _ = kept.rpartition(",")
+    return (whole if comma else kept[:-1]) + ending

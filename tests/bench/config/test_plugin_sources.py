@@ -65,6 +65,21 @@ def test_every_statement_is_part_of_it(digested: Callable[[str], str], old: str,
     assert digested(BEFORE.replace(old, new)) != digested(BEFORE)
 
 
+def test_a_file_that_code_reads_is_part_of_it_and_a_page_is_not(digested: Callable[[str], str], tmp_path: Path) -> None:
+    """A list of words beside the code changes numbers as code does; a README, a stub and a cache do not."""
+    inner = tmp_path / "edited_plugin" / "inner"
+    plain = digested(BEFORE)
+    for name in ("README.md", "scoring.pyi", "py.typed", "__pycache__/scoring.pyc", ".DS_Store"):
+        (inner / name).parent.mkdir(exist_ok=True)
+        (inner / name).write_text("explained")
+    assert digested(BEFORE) == plain
+    digests = {plain}
+    for words in ("of the", "of the and"):
+        (inner / "stop.txt").write_text(words)
+        digests.add(digested(BEFORE))
+    assert len(digests) == 3
+
+
 def test_a_string_that_is_used_is_code(digested: Callable[[str], str]) -> None:
     """Only a string that is a statement by itself is left out."""
     assert digested('NAME = """a"""') != digested('NAME = """b"""')

@@ -57,6 +57,18 @@ def test_decisions_are_those_of_scipy_statsmodels_and_the_hand(case: dict[str, A
     assert case["adjusted"] is None or comparison.adjusted == pytest.approx(case["adjusted"], rel=1e-9)
 
 
+@pytest.mark.parametrize("count", range(2, 12))
+def test_equal_systems_do_not_differ_however_many_there_are(count: int) -> None:
+    """Sums of equal values may differ in their last digit: no difference, and none that is decided."""
+    draw = np.random.default_rng(count)
+    first, second = draw.random((3, 60)), draw.random((3, 60))
+    samples = {f"{at}": Sample({"a": first, "b": second}, seeds=("x", "y", "z")) for at in range(count)}
+    other = {"other": Sample({"a": draw.random(60), "b": draw.random(60)}, deterministic=True)}
+    compared = family({**samples, **other}, {"": {"a": 0.5, "b": 0.5}})
+    pairs = [compared.comparison(*pair) for pair in combinations(samples, 2)]
+    assert {(pair.difference, pair.adjusted, pair.decided) for pair in pairs} == {(0.0, 1.0, False)}
+
+
 def test_questions_that_share_a_draw_are_wider_than_if_each_were_its_own() -> None:
     """And the order of tasks changes nothing."""
     shared = np.random.default_rng(5).normal(0, 1, 40)

@@ -1,5 +1,6 @@
 """Cross-encoders: the scores of transformers' own padded pass, whatever else a batch holds; what is refused."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,7 @@ def test_a_new_head_is_made_for_an_encoder_alone(store: Store, folder: Path) -> 
 
 
 def test_what_is_no_cross_encoder_is_refused(store: Store, folder: Path, tmp_path: Path) -> None:
-    """An encoder without head, three labels, pickles, no tokenizer, no model: each in a sentence."""
+    """An encoder without head, three labels, a prompt, pickles, no tokenizer, no model: each in a sentence."""
     with pytest.raises(UsageError, match="found no weights for classifier"):
         cross.load(folder)
     for length in (15, 81):  # room for both texts, and as many positions as the model has
@@ -143,6 +144,13 @@ def test_what_is_no_cross_encoder_is_refused(store: Store, folder: Path, tmp_pat
             cross.load(store(), length=length)
     with pytest.raises(UsageError, match="found a classifier of 3 labels, expected one"):
         cross.load(store(labels=3))
+    wanting = store()
+    declared = {"prompts": {"web": "find: ", "none": ""}, "default_prompt_name": "web"}
+    (wanting / "config_sentence_transformers.json").write_text(json.dumps(declared))
+    with pytest.raises(UsageError, match=r"found the prompt 'find: ' before every pair \(default_prompt_name web\)"):
+        cross.load(wanting)
+    (wanting / "config_sentence_transformers.json").write_text(json.dumps({**declared, "default_prompt_name": "none"}))
+    cross.load(wanting)
     pickled = store(labels=1)
     (pickled / "model.safetensors").unlink()
     torch.save({"weight": object()}, pickled / "pytorch_model.bin")

@@ -206,7 +206,16 @@ def test_the_command_that_makes_a_row_again() -> None:
     assert "--label" not in words
 
 
-@pytest.mark.parametrize(("label", "typed"), [("crop", ["crop"]), ("crop@pooling=mean", []), ("mine", ["mine"])])
+@pytest.mark.parametrize(
+    ("label", "typed"),
+    [
+        ("crop", ["crop"]),
+        ("crop@pooling=mean", []),
+        ("crop@init", []),
+        ("mine", ["mine"]),
+        ("crop@mine", ["crop@mine"]),
+    ],
+)
 def test_the_command_repeats_a_label_that_no_run_makes_up(label: str, typed: list[str]) -> None:
     """With a setting typed, a run would name it; the plain name of the method was therefore given by the user."""
     settings = [{"key": "method.pooling", "value": "mean", "origin": "--set"}]

@@ -139,7 +139,7 @@ def test_cells_that_are_one_system_give_a_warning(
     typed = Request(("toy",), (), (str(tiny),), preset="toy/k1", sets=("method.k1=0.9",), results=tmp_path / "results")
     ready = plan(typed, with_methods(TOY), Store(tmp_path / "store"))
     (warning,) = ready.warnings
-    assert warning.startswith("toy@k1=k1=0,k1=0.9 and toy@k1=k1=0.9,k1=0.9 are one system here")
+    assert warning.startswith("toy@k1=k1=0,k1=0.9 and toy@k1=k1=0.9 are one system here")
 
 
 def test_a_cell_whose_training_fails_does_not_cost_the_others(carry: Carry, dense: Make, small: dict[str, Any]) -> None:

@@ -267,7 +267,12 @@ def test_what_makes_a_variant_again(carry: Carry, tiny: Path) -> None:
         ({"preset": "mini-grid"}, "method.k1=1,2", {"found": "names a run"}),
         ({}, "compute.threads=1,2", {"found": "changes nothing of bm25", "hint": "bench show bm25"}),
         ({}, "train.precision=float32,bfloat16", {"found": "changes nothing of bm25"}),
-        ({"label": "a" * 75}, "search.k=1,2", {"found": "two variants", "hint": "--label"}),
+        ({"label": "a" * 75}, "search.k=1,2", {"found": "a variant whose name has 86 characters", "hint": "--label"}),
+        (
+            {"methods": "crop"},
+            'encode.query_prompt="q: ","q "',
+            {"found": "two variants that are called crop@encode.query_prompt=q-", "hint": "bench run --label NAME"},
+        ),
         (
             {"methods": "crop"},
             "post.kind=none,centre",

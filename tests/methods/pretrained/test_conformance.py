@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from bench.core.workspace import Parts, Workspace
 from bench.pipeline.stages import init
 from bench.retrieval.backbones import quiet
 from bench.retrieval.encoder import load
+from bench.retrieval.packed import longest
+from bench.retrieval.prompts import PROMPTS_FILE
 from bench.types import Item
 from methods.pretrained import PRETRAINED, PretrainedConfig
 from tests.conftest import present
@@ -95,7 +98,9 @@ class Layout:
     include_prompt: bool = True
     similarity: str | None = None
     longest: int = 60  # the tokenizer's model_max_length
-    limit: int | None = None  # max_seq_length of sentence_bert_config.json, as the library wrote it until version 5
+    limit: int | None = None  # max_seq_length of `sizes_in`, as the library wrote it until version 5
+    sizes_in: str = "sentence_bert_config.json"
+    edits: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # values of JSON files, by file
     transformer: Mapping[str, Any] = field(default_factory=dict)  # arguments of the library's Transformer
     side: str = "right"  # of the padding
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the method
@@ -108,6 +113,8 @@ ENCODERS = (
 )
 DECODERS = ("qwen2", "qwen3", "llama", "mistral", "gemma-causal")
 E5 = {"query": "query: ", "document": "passage: "}
+SIZES_FILE = "sentence_bert_config.json"
+FORWARD = {"text": {"method": "forward", "method_output_name": "last_hidden_state"}}
 LASTTOKEN: dict[str, Any] = {"pooling": "lasttoken", "side": "left"}
 POOLER: Layers = ((WIDTH, WIDTH, True, TANH),)
 LAYOUTS: dict[str, Layout] = {
@@ -128,6 +135,22 @@ LAYOUTS: dict[str, Layout] = {
         transformer={"processing_kwargs": {"text": {"max_length": 9, "truncation": True}}},
         refused="found processing_kwargs {'text': {'max_length': 9",
     ),
+    "length-in-roberta's-file": Layout("roberta", limit=20, sizes_in="sentence_roberta_config.json"),
+    "length-in-distilbert's-file": Layout("distilbert", limit=20, sizes_in="sentence_distilbert_config.json"),
+    **{
+        name: Layout(edits={SIZES_FILE: {name: {"any": 9}}}, refused=f"found {name} {{'any': 9}}, expected texts to")
+        for name in ("config_kwargs", "processor_kwargs", "model_kwargs", "config_args", "tokenizer_args", "model_args")
+    },
+    "nothing-for-the-tokenizer": Layout(edits={SIZES_FILE: {"tokenizer_args": {}}}),
+    "template-of-a-chat": Layout(
+        edits={SIZES_FILE: {"modality_config": {**FORWARD, "message": FORWARD["text"]}}},
+        refused="message={'method': 'forward'",
+    ),
+    "other-output": Layout(
+        edits={SIZES_FILE: {"module_output_name": "sentence_embedding"}}, refused="found module_output_name sentence_em"
+    ),
+    "truncated": Layout(edits={PROMPTS_FILE: {"truncate_dim": 4}}, refused="found truncate_dim 4, vectors cut short"),
+    "tokens-kept-at-the-end": Layout(edits={"tokenizer_config.json": {"truncation_side": "left"}}),
     # prompts
     "e5": Layout("xlm-roberta", normalise=True, prompts=E5),
     "arctic": Layout("xlm-roberta", "cls", normalise=True, prompts={"query": "query: ", "document": ""}),
@@ -218,7 +241,10 @@ def build(tmp_path: Path, layout: Layout) -> Path:
         peer.save(str(tmp_path / "saved"), create_model_card=False)
     if layout.limit is not None:
         sizes = {"max_seq_length": layout.limit, "do_lower_case": False}
-        (tmp_path / "saved" / "sentence_bert_config.json").write_text(json.dumps(sizes), "utf-8")
+        (tmp_path / "saved" / "sentence_bert_config.json").unlink()
+        (tmp_path / "saved" / layout.sizes_in).write_text(json.dumps(sizes), "utf-8")
+    for name, values in layout.edits.items():
+        edit(tmp_path / "saved" / name, **values)
     return tmp_path / "saved"
 
 
@@ -250,6 +276,31 @@ def test_a_layout_is_read_as_the_library_reads_it(name: str, tmp_path: Path) -> 
         expected = encode(TEXTS, **options)
         assert expected.std(0).max() > 0.01  # else any two readings would be equal
         np.testing.assert_allclose(vectors(role), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        *("bert", "camembert", "data2vec-text", "electra", "ernie", "ibert", "longformer", "luke", "mpnet"),
+        *("roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "xmod"),
+    ],
+)
+def test_as_many_tokens_as_a_model_has_positions_for(family: str, tmp_path: Path) -> None:
+    """Of a text beyond them are kept as many as the model itself runs: 80, or 78 behind the padding id."""
+    more = {"default_language": "en_XX"} if family == "xmod" else {}
+    model = AutoModel.from_config(AutoConfig.for_model(family, **{**SIZES, **more})).train(False)
+    runs = 0
+    with torch.no_grad(), suppress(IndexError, RuntimeError):
+        for runs in range(77, 90):
+            model(input_ids=torch.full((1, runs + 1), 5), attention_mask=torch.ones(1, runs + 1).long())
+    assert runs in (78, 80)
+    model.save_pretrained(tmp_path / "model")
+    tokenizer(Layout(longest=10**30)).save_pretrained(tmp_path / "model")
+    settings: dict[str, Any] = {"pooling": "mean", "similarity": "cos"}
+    read = present(PRETRAINED.encoder_config)(PretrainedConfig(model=str(tmp_path / "model"), **settings))
+    assert read.passage_length == runs
+    assert longest(model) == runs
+    assert np.isfinite(ours(tmp_path / "model", tmp_path, **settings)("passage")).all()
 
 
 def edit(path: Path, **values: Any) -> None:
@@ -349,6 +400,20 @@ def first_token(folder: Path) -> Path:
     return build(folder, Layout("llama", "cls"))
 
 
+def own_module(folder: Path) -> Path:
+    return listed(bare(folder, AutoModel), "custom_st.Transformer", "sentence_transformers.models.Pooling")
+
+
+def transformer_elsewhere(folder: Path) -> Path:
+    build(folder, Layout())
+    rows = json.loads((folder / "saved/modules.json").read_text("utf-8"))
+    (folder / "saved/modules.json").write_text(json.dumps([{**rows[0], "path": "0_Transformer"}, *rows[1:]]), "utf-8")
+    (folder / "saved/0_Transformer").mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", SIZES_FILE):
+        shutil.move(folder / "saved" / name, folder / "saved/0_Transformer")
+    return folder / "saved"
+
+
 def own_code(folder: Path) -> Path:
     return bare(folder, AutoModel, auto_map={"AutoModel": "modeling_own.OwnModel"})
 
@@ -379,6 +444,11 @@ LOOK_ALIKES: dict[str, tuple[Callable[[Path], Path], str]] = {
     "masked-language-model": (lambda folder: bare(folder, AutoModelForMaskedLM, "xlm-roberta"), MASKED),
     "unknown": (lambda folder: bare(folder, AutoModel, architectures=["Strange"]), UNKNOWN),
     "declared-unknown": (lambda folder: bare(folder, AutoModel), UNKNOWN),
+    "module-of-its-own": (own_module, "found a module by code of its own (custom_st.Transformer)"),
+    "transformer-elsewhere": (
+        transformer_elsewhere,
+        "found the Transformer's files in 0_Transformer, expected them in",
+    ),
     "code-of-its-own": (own_code, "found an architecture by code of its own (auto_map: modeling_own.OwnModel)"),
 }
 

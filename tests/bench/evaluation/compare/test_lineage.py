@@ -63,6 +63,24 @@ def test_a_start_in_another_precision_shows_no_gain(tmp_path: Path) -> None:
     assert lineages(table)["ours"].start == ""
 
 
+def test_a_start_that_is_read_otherwise_shows_no_gain(tmp_path: Path) -> None:
+    """What a protocol's readout did to one side would count as learnt; a start of the same readout is known."""
+    by_config, by_protocol = {"pooling": "mean", "similarity": "cos"}, {"pooling": "cls", "similarity": "dot"}
+    table = {
+        label: [bundle(tmp_path / label, {"t": [0.5]}, 0, keys={"init": "i", **keys}, label=label, resolved=resolved)]
+        for label, keys, resolved in (
+            ("ours", {"train": "a"}, by_config),
+            ("ours+protocol", {"train": "a"}, by_protocol),
+            ("ours@init", {}, by_config),
+            ("ours@init+protocol", {}, by_protocol),
+        )
+    }
+    assert lineages(table)["ours"].start == "ours@init"
+    assert lineages(table)["ours+protocol"].start == "ours@init+protocol"
+    del table["ours@init+protocol"]
+    assert lineages(table)["ours+protocol"].start == ""
+
+
 def test_roles_and_starts_under_several_names(tmp_path: Path) -> None:
     """A released encoder is a reference; a start that is read alike under another name is the first one again."""
     weights = {"encoder_config": {"pooling": "mean"}, "deterministic": True}

@@ -27,6 +27,7 @@ def bundle(
     seed: int = 0,
     parallel: str = "",
     keys: Mapping[str, str] | None = None,
+    resolved: Mapping[str, Any] | None = None,
     **system: Any,
 ) -> Result:
     metadata = {"regime": "unsupervised", "data": "official", "profile": "mini", "seed": seed}
@@ -42,6 +43,7 @@ def bundle(
         task, _, subset = name.partition(":")
         names = [f"q{number}" for number in range(len(values))]
         scored = {"measures": {MEASURE: float(np.mean(values))}, "queries": len(values), "keys": dict(keys or {})}
+        scored |= {"resolved": dict(resolved)} if resolved else {}
         content["tasks"].setdefault(task, {})[subset] = scored
         table = {"queries": names, "measures": {MEASURE: [float(value) for value in values]}}
         content["files"][place("per-query", task, subset)] = put(folder, place("per-query", task, subset), table)

@@ -110,6 +110,7 @@ def test_a_dry_run_prints_and_does_nothing(copied: Path) -> None:
     system = content["system"]
     system["version"] = "0"
     system["hash"] = system_hash(system["method"], system["version"], system["graph"])
+    system["untuned_hash"] = system["hash"]
     write_sealed(copied, content)
     shown = reproduce(copied, "--dry-run")
     assert shown.exit_code == 0, shown.output
