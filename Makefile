@@ -25,6 +25,9 @@ ROWS ?=
 # Seconds for all slow tests together: then the tests that are running are the last ones, and the run fails.
 SLOW_CAP ?= 2700
 
+# Bytecode is kept, also where the environment says otherwise: half of what a short command takes would be compiling.
+export PYTHONDONTWRITEBYTECODE :=
+
 COMMA := ,
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
@@ -65,6 +68,7 @@ endif
 	@echo "installing the project with the extras $(EXTRAS)"
 	@$(PIP) -c $(PINS) hatchling editables
 	@$(PIP) -c $(PINS) --no-build-isolation -e '.[$(EXTRAS)]'
+	@$(BIN)/python -m compileall -q bench leaderboard methods suites # pip compiles whatever is not editable
 	@touch $@
 
 demo: $(STAMP) ## the main job in short: BM25 at once, then pretrain, encode, search, score and show; FULL=1 is the README's table

@@ -193,7 +193,7 @@ def curves_table(curves: LearningCurves) -> Iterator[str]:
         for place, column in enumerate(table.columns)
         if place > 1 and any(row[place] is not None for row in table.rows if row[0] in along)
     ]
-    scores = {str(row[0]): [row[place] for place in at] for row in table.rows if row[0] in along}
+    scores = {str(row[0]): [float(row[place] or 0) for place in at] for row in table.rows if row[0] in along}
     yield _line(f"{measure} on dev", *(table.columns[place].head for place in at))
     yield f"|---{'|---:' * len(at)}|"
     for name, values in sorted(scores.items(), key=lambda item: -item[1][-1]):

@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -21,8 +22,10 @@ from hypothesis import settings
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
+from bench import plugins as bench_plugins
 from bench.core.encoder_config import EncoderConfig, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
+from bench.core.installed import DISTRIBUTION
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
@@ -54,6 +57,27 @@ def pytest_collection_finish() -> None:
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
     """Name bytes after their argument: those of an archive hold a time, and all processes must name a test alike."""
     return argname if isinstance(val, bytes) else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def plugins_gathered_once() -> Iterator[None]:
+    """Join the installed plugins once in a process: each command that is typed in it would look at all of them anew.
+
+    What is not of this repository, or was imported anew, is looked at every time.
+    """
+    gather, gathered = bench_plugins._gather, dict[tuple[object, ...], Plugins]()
+
+    def once(candidates: Iterable[Any], names: tuple[str, ...] | None) -> Plugins:
+        listed = list(candidates)
+        modules = [sys.modules.get(candidate.module) for candidate in listed]
+        if None in modules or any(candidate.distribution != DISTRIBUTION for candidate in listed):
+            return gather(listed, names)
+        key = (names, *modules, *(candidate.name for candidate in listed))
+        return gathered.get(key) or gathered.setdefault(key, gather(listed, names))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bench_plugins, "_gather", once)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -305,15 +329,15 @@ def trained() -> type[Trained]:
 TrainMethod = Callable[..., Trained]
 
 
-@pytest.fixture
-def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
-    """Train the tiny encoder with a method's trainer, on the planted corpus or another one.
+@pytest.fixture(scope="session")
+def train_in(corpus: Path, start_of: Start) -> TrainMethod:
+    """Train the tiny encoder in a folder with a method's trainer, on the planted corpus or another one.
 
-    Called again with the same name it goes on from the checkpoints of the first call.
+    Called again with the same folder it goes on from the checkpoints of the first call.
     """
 
     def make(
-        name: str,
+        folder: Path,
         trainer: Trainer,
         encoder_config: EncoderConfig,
         tokens: int = 1200,
@@ -323,7 +347,7 @@ def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
         until: float | None = None,
         cool: float | None = None,
     ) -> Trained:
-        out, parts = tmp_path / name / "out", tmp_path / name / "parts"
+        out, parts = folder / "out", folder / "parts"
         out.mkdir(parents=True, exist_ok=True)
         job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1, until=until, cool=cool)
         with reproducible(job):
@@ -331,6 +355,16 @@ def train_method(tmp_path: Path, corpus: Path, start_of: Start) -> TrainMethod:
                 start_of(encoder_config), shards or corpus, job, Workspace(out, Parts(parts), advance)
             )
         return Trained(out, parts, metadata)
+
+    return make
+
+
+@pytest.fixture
+def train_method(tmp_path: Path, train_in: TrainMethod) -> TrainMethod:
+    """Train as `train_in` does, in a folder of the test by its name."""
+
+    def make(name: str, *arguments: Any, **options: Any) -> Trained:
+        return train_in(tmp_path / name, *arguments, **options)
 
     return make
 

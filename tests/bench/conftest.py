@@ -1,5 +1,6 @@
 """What tests of grids and sweeps share: methods made here next to the installed ones, a training that fails at will."""
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -96,3 +97,12 @@ def small() -> dict[str, Any]:
         "tasks": (str(TINY),),
         "sets": ("prepare.vocabulary=512", "budget.tokens=10", "data.language=en", "compute.threads=1"),
     }
+
+
+@pytest.fixture(scope="session")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A corpus that is prepared and trained on in no time: twenty documents of six sentences."""
+    path = tmp_path_factory.mktemp("texts") / "en.jsonl"
+    rows = ({"id": f"d{at}", "sentences": [f"word {at} of {number}" for number in range(6)]} for at in range(20))
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path

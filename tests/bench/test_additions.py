@@ -174,15 +174,6 @@ def definition(tree: Any, symbol: str) -> Any:
 
 
 @pytest.fixture(scope="module")
-def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A corpus that is prepared and trained on in no time: twenty documents of six sentences."""
-    path = tmp_path_factory.mktemp("texts") / "en.jsonl"
-    rows = ({"id": f"d{at}", "sentences": [f"word {at} of {number}" for number in range(6)]} for at in range(20))
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
-@pytest.fixture(scope="module")
 def extended(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> dict[str, Any]:
     """What a copy of the repository does with the page's stage, measure and column in it."""
     tree = tmp_path_factory.mktemp("tree")

@@ -30,8 +30,10 @@ TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: s
 }
 
 
-LISTED = ("attacks", "plugins", "kills")
-"""Targets whose cases have names, and one that is long enough as it is."""
+QUICK = tuple(name for name in TARGETS if name != "kills")
+"""Targets of a quick round: a kill, which begins a run three times, is left to the short one."""
+LISTED = ("attacks", "plugins")
+"""Targets whose cases have names."""
 THIRD = 3
 """Of a quick round: of the plugins every third case, which is two of three, by turns listed and beside a run."""
 
@@ -58,6 +60,6 @@ if __name__ == "__main__":
         os.environ["OMP_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]])  # noqa: S606 (ourselves)
     if sys.argv[1:] == ["quick"]:
-        main(quick=True)
+        main(0, 0, *QUICK, quick=True)
     numbers = [int(word) for word in sys.argv[1:3]] + [0, 0]
     main(numbers[0], numbers[1], *sys.argv[3:])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.__main__ import TARGETS
+from tests.fuzz.__main__ import QUICK, TARGETS
 from tests.fuzz.harness import Draw
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def faults() -> dict[str, dict[str, str]]:
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize("name", QUICK)
 def test_nothing_falls_over(name: str, faults: dict[str, dict[str, str]]) -> None:
     """A failure names its seed."""
     assert faults[name] == {}

@@ -157,6 +157,7 @@ def tree(tmp_path: Path) -> Path:
     return tmp_path / "tree"
 
 
+@pytest.mark.slow
 def test_a_mutation_is_tried_on_a_copy(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What tests execute, fixtures that they share and processes that they start included; then each mutation's end."""
     out = tree.with_name("runs.json")

@@ -9,6 +9,7 @@ mapping, never 0 or NaN.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 from bench.core.errors import PluginError, UsageError
 from bench.core.order import order
@@ -90,7 +91,7 @@ def evaluate(
             values_by_query[str(measure)] = {
                 query: value(ranked, qrels[query], measure.cut) for query, ranked in documents.items() if len(ranked)
             }
-    values = {name: tuple(values_by_query[name].get(query, 0.0) for query in qrels) for name in map(str, measures)}
+    values = {name: tuple(map(values_by_query[name].get, qrels, repeat(0.0))) for name in map(str, measures)}
     return Scores(tuple(qrels), values)
 
 

@@ -6,6 +6,7 @@ whatever the order of the ranking. A grade of at least 1 is relevant; gains are 
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
+from operator import indexOf, itemgetter
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from bench.types import Ranking
 
 _QUERIES_A_CALL = 25
 """Few, so that the copies that the C code reads stay in the processor's cache, and take no memory."""
+_TIED, _LEAST = 2.0**-22, 2.0**-148
+"""Scores that are one 32-bit float differ by less than this, relative and absolute."""
 
 
 def computes(measure: MeasureSpec) -> bool:
@@ -46,12 +49,9 @@ def judge(
     raw: dict[str, dict[str, float]] = {}
     evaluator = pytrec_eval.RelevanceEvaluator(grades_from_zero, {_question(measure) for measure in measures})
     queries = list(run)
-    floats = tuple if isinstance(run, CleanRun) else _floats
+    table = _decisive if isinstance(run, CleanRun) else _whole
     for start in range(0, len(queries), _QUERIES_A_CALL):
-        batch = {
-            query: dict(zip(run[query].documents, floats(run[query].scores), strict=True))
-            for query in queries[start : start + _QUERIES_A_CALL]
-        }
+        batch = {query: table(run[query], qrels[query]) for query in queries[start : start + _QUERIES_A_CALL]}
         raw |= evaluator.evaluate(batch)
     return {str(measure): _values(measure, raw, qrels) for measure in measures}
 
@@ -64,10 +64,27 @@ def _question(measure: MeasureSpec) -> str:
     return f"{builtin.trec_cut}.{measure.cut}"
 
 
-def _floats(scores: Sequence[float]) -> list[float]:
-    """Return scores as Python's floats, the only numbers that the C code takes."""
-    numbers: list[float] = np.asarray(scores, np.float64).tolist()
-    return numbers
+def _whole(ranking: Ranking, _: Mapping[str, int]) -> dict[str, float]:
+    """Return the scores of all documents as Python's floats, the only numbers that the C code takes."""
+    return dict(zip(ranking.documents, np.asarray(ranking.scores, np.float64).tolist(), strict=True))
+
+
+def _decisive(ranking: Ranking, grades: Mapping[str, int]) -> dict[str, float]:
+    """Return the scores of a clean ranking down to its last relevant document, and of all that may tie with that one.
+
+    What trec_eval ranks below changes none of the measures, which look at the ranks of relevant documents alone.
+    """
+    documents, scores = ranking.documents, ranking.scores
+    relevant_ids = {document for document, grade in grades.items() if grade >= 1}
+    try:
+        count = len(documents) - indexOf(map(relevant_ids.__contains__, reversed(documents)), True)
+    except ValueError:  # none was found: any document will do
+        return dict(zip(documents[:1], scores, strict=False))
+    lowest = scores[count - 1]
+    lowest -= abs(lowest) * _TIED + _LEAST
+    while count < len(documents) and scores[count] >= lowest:
+        count += 1
+    return dict(zip(documents[:count], scores, strict=False))
 
 
 def _values(
@@ -75,7 +92,7 @@ def _values(
 ) -> dict[str, float]:
     """Turn trec_eval's answers into the measure, by query."""
     question = _question(measure).replace(".", "_")
-    values = {query: answers[question] for query, answers in raw.items()}
+    values = dict(zip(raw, map(itemgetter(question), raw.values()), strict=True))
     if measure.cut is not None and measure.name == "RR":
         # As trec_eval -M k: a first relevant document below rank k is not seen. 1/rank falls strictly with rank.
         return {query: value if value >= 1 / measure.cut else 0.0 for query, value in values.items()}

@@ -9,7 +9,7 @@ import pytest
 from bench.cli.byte_bars import ByteBars
 from tests.terminal import displayed
 
-FILES = 600
+FILES = 200
 
 
 class Terminal(io.StringIO):

@@ -57,7 +57,7 @@ def outside(call: Callable[[], Any], seconds: float = 0.2) -> Callable[[], Any]:
     """Make a call in a process without timers of pytest, where a plugin may take so long and print 1 MiB."""
 
     def limited() -> Any:
-        containment.SECONDS, containment.MOST_OUTPUT = seconds, 1 << 20
+        containment.SECONDS, containment.MOST_OUTPUT, containment._PATIENCE = seconds, 1 << 20, 5
         before = signal.getsignal(signal.SIGALRM)
         ending = contained("plugin late", call)
         return [ending.reason, signal.getitimer(signal.ITIMER_REAL)[0], signal.getsignal(signal.SIGALRM) is before]

@@ -191,15 +191,19 @@ def test_every_measure_is_computed_under_both_rules() -> None:
     assert caught.value.exit_code == 2
 
 
-def test_a_run_that_a_reader_has_checked_scores_as_any_other() -> None:
-    """The values are the same, and so is what leaves out the document that is the query."""
+@pytest.mark.parametrize("scale", [1.0, 1e-44, 1e37])
+@pytest.mark.parametrize("judged", [1, 3, 20])
+def test_a_run_that_a_reader_has_checked_scores_as_any_other(judged: int, scale: float) -> None:
+    """The values are the same, whatever ties in 32 bits alone, and so is what leaves out the query's own document."""
     rng = np.random.default_rng(0)
+    scores = scale * (rng.integers(-4, 5, (120, 30)) + 1e-9 * rng.random((120, 30)))
     run = {
-        f"q{query}": Ranking(f"q{query}", tuple(f"q{document}" for document in rng.permutation(30)), tuple(scores))
-        for query, scores in enumerate((-np.sort(-rng.integers(0, 9, (120, 30)).astype(float))).tolist())
+        f"q{query}": Ranking(f"q{query}", tuple(f"q{document}" for document in rng.permutation(30)), tuple(falling))
+        for query, falling in enumerate((-np.sort(-scores)).tolist())
     }
-    qrels = {query: {f"q{document}": int(rng.integers(-1, 3)) for document in range(20)} for query in [*run, "q999"]}
-    measures = parse_many("nDCG@10 R@100 RR@5 AP Rcap@3")
+    qrels = {query: {f"q{document}": int(rng.integers(-1, 3)) for document in range(judged)} for query in run}
+    qrels["q999"] = {"q0": 1}
+    measures = parse_many("nDCG nDCG@10 R@100 RR RR@5 AP AP@7 P@5 Success@2 Rcap@3 accuracy")
     assert evaluate(qrels, CleanRun(run), measures, "trec") == evaluate(qrels, run, measures, "trec")
     assert isinstance(without_identical(CleanRun(run)), CleanRun)
     assert without_identical(CleanRun(run)) == without_identical(run)

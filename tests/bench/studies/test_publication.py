@@ -25,7 +25,7 @@ from tests.hub import use
 TOKEN = "hf_loopback"  # noqa: S105 (of nobody)
 RUN = (
     "--method mlm --suite mrtydi --task sw --set budget.tokens=2000 --set prepare.max_documents=60 "
-    "--backbone scratch:1x32 --device cpu"
+    "--backbone scratch:1x32 --device cpu --corpus"
 )
 
 
@@ -151,10 +151,10 @@ def hub() -> Iterator[tuple[Hub, str]]:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> Path:
     """A folder in which a small encoder was trained and tested."""
     folder = tmp_path_factory.mktemp("trained")
-    completed = typed(folder, "http://127.0.0.1:9", "run", *RUN.split(), "--quiet")
+    completed = typed(folder, "http://127.0.0.1:9", "run", *RUN.split(), str(texts), "--quiet")
     assert completed.returncode == 0, completed.stderr
     return folder
 
@@ -188,7 +188,7 @@ def typed_in_process(folder: Path, address: str, *words: str) -> subprocess.Comp
 PUBLISH = ("publish", "mlm", "--to", "hf:me/small")
 
 
-def test_what_is_published_is_read_back(hub: tuple[Hub, str], trained: Path) -> None:
+def test_what_is_published_is_read_back(hub: tuple[Hub, str], trained: Path, texts: Path) -> None:
     """One commit with encoder, card and bundle; export and reproduce take it from there, from another folder."""
     state, address = hub
     completed = typed_in_process(trained, address, *PUBLISH, "--json")
@@ -206,7 +206,9 @@ def test_what_is_published_is_read_back(hub: tuple[Hub, str], trained: Path) -> 
     again = tree(trained / "again")
     assert again == {name: content for name, content in files.items() if name in again}
     assert not any(name.startswith("bench-results") for name in again)
-    reproduced = typed(trained, address, "reproduce", "hf:me/small", "--store", "store", "--json")
+    reproduced = typed(
+        trained, address, "reproduce", "hf:me/small", "--store", "store", "--corpus", str(texts), "--json"
+    )
     assert reproduced.returncode == 0, reproduced.stderr
     assert json.loads(reproduced.stdout)["verdict"] == "OK"
 

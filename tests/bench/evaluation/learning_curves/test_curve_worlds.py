@@ -14,7 +14,11 @@ DRAWS = 80
 MOST = 0.06 + 2 * math.sqrt(0.06 * 0.94 / DRAWS)
 
 
-@pytest.mark.parametrize("world", [CurveWorld(2, 3, path=1.0), CurveWorld(8, 3, "lines", tasks=(60, 60))], ids=str)
+@pytest.mark.parametrize(
+    "world",
+    [CurveWorld(2, 3, path=1.0), pytest.param(CurveWorld(8, 3, "lines", tasks=(60, 60)), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_false_leads_are_rare(world: CurveWorld) -> None:
     """Two equal methods; eight of which each pair meets a tie of its own."""
     assert measured("false leads", world, DRAWS)["false leads"][0] <= MOST

@@ -182,7 +182,9 @@ def ranks(queries: Vectors, passages: Vectors) -> float:
     return float((scores > np.diag(scores)[:, None]).sum(1).mean())
 
 
-@pytest.mark.parametrize("kind", ["dpr", "untied", "xtreme-r"])
+@pytest.mark.parametrize(
+    "kind", ["dpr", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("untied", "xtreme-r"))]
+)
 def test_a_tuned_toy_beats_its_start(run: Tune, start: Path, tmp_path: Path, kind: str) -> None:
     """On pairs that it never saw: own passages come from the middle to the front, by the encoders as they are read."""
     settings: dict[str, Any] = {"dpr": {}, "untied": {"tied": False}, "xtreme-r": {"loss": "xtreme-r", "scale": 20.0}}
