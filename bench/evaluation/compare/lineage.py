@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from bench.core.system_graph import graph_differences
 from bench.evaluation.results import Result
-from bench.evaluation.results.identity import PRETRAININGS, of_pretraining
+from bench.evaluation.results.identity import FINE_TUNING, PRETRAININGS, of_pretraining
 
 Role: TypeAlias = Literal["contestant", "start", "reference"]
 
@@ -109,11 +110,15 @@ def _begins(keys: Sequence[Mapping[str, str]], start_keys: Sequence[Mapping[str,
 
 
 def _read_alike(first: Sequence[Result], second: Sequence[Result]) -> bool:
-    """Whether two systems read texts and store vectors alike: a start that does not shows no gain of training alone."""
+    """Whether two systems are tuned, read texts and store vectors alike: else they differ in more than pretraining."""
     if {result.content.system.vectors for result in first} != {result.content.system.vectors for result in second}:
         return False
     left, right = _readings(first), _readings(second)
-    return all(left[place] == right[place] for place in left.keys() & right.keys())
+    if any(left[place] != right[place] for place in left.keys() & right.keys()):
+        return False
+    graphs = (results[0].content.system.graph for results in (first, second))
+    unlike = {key.partition(".")[0].partition("-")[0] for key in graph_differences(*graphs)}
+    return unlike.isdisjoint(FINE_TUNING)
 
 
 def _readings(results: Sequence[Result]) -> dict[tuple[str, str], Any]:

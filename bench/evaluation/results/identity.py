@@ -17,6 +17,8 @@ ONE_LABEL, OTHER_LABEL = "one label of a folder", "choose another --label, or an
 """What is expected where two labels have one folder, and what a person does about it."""
 _TUNINGS = ("tune", "train_cross")
 """Stages without which the hash of a system is that of the same system without fine-tunings."""
+FINE_TUNING = frozenset({*_TUNINGS, "pairs"})
+"""Those stages, and what they learn from."""
 _TASK_PAIRS = "of the task>"
 """Ends the reader of pairs that each task has of its own, in a graph."""
 

@@ -12,6 +12,7 @@ from bench.evaluation.results import Result
 from bench.evaluation.significance.estimates import Sample
 from bench.evaluation.significance.families import family
 from tests.bench.evaluation.compare.test_paired_tests import MEASURE, bundle
+from tests.published import identified
 
 VALUES = np.random.default_rng(3).random((4, 3, 30))
 
@@ -79,6 +80,32 @@ def test_a_start_that_is_read_otherwise_shows_no_gain(tmp_path: Path) -> None:
     assert lineages(table)["ours+protocol"].start == "ours@init+protocol"
     del table["ours@init+protocol"]
     assert lineages(table)["ours+protocol"].start == ""
+
+
+def test_a_start_that_is_tuned_otherwise_shows_no_gain(tmp_path: Path) -> None:
+    """Two variants that differ in their fine-tuning have a start each, of which either could be the first."""
+    table = {
+        label: [
+            bundle(
+                tmp_path / label,
+                {"t": [0.5]},
+                keys={"init": "i", "tune": label, **keys},
+                **identified({"label": label, "method": "x", "version": "1"}, "same", "tune", epochs=epochs),
+            )
+        ]
+        for label, keys, epochs in (
+            ("once", {"train": "a"}, 1),
+            ("twice", {"train": "a"}, 2),
+            ("start-once", {}, 1),
+            ("start-twice", {}, 2),
+        )
+    }
+    assert {name: line.start for name, line in lineages(table).items()} == {
+        "once": "start-once",
+        "twice": "start-twice",
+        "start-once": "",
+        "start-twice": "",
+    }
 
 
 def test_roles_and_starts_under_several_names(tmp_path: Path) -> None:
