@@ -10,7 +10,7 @@ from experiments.side_by_side import main, single
 FILES = Path(__file__).parents[2] / "experiments" / "s2"
 
 
-@pytest.mark.parametrize("name", ["arm", "curves", "english"])
+@pytest.mark.parametrize("name", [path.stem for path in FILES.glob("*.toml")])
 def test_a_file_has_one_variant_and_one_seed(name: str) -> None:
     """All else is as the file has it."""
     text = (FILES / f"{name}.toml").read_text()
