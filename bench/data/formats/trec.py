@@ -152,7 +152,7 @@ def _rows(path: Path, faults: Faults) -> dict[str, _RunLines]:
             hint = "this file is for --qrels; --run takes the ranking of a system"
             raise DataError(path, line, f"a judgement, {shown(text)}", RUN_COLUMNS, hint)
         if not table and not faults and (hint := _conversion(text)):
-            raise DataError(path, line, shown(text), RUN_COLUMNS, hint)
+            raise DataError(path, line, columns(text.split(), text), RUN_COLUMNS, hint)
         try:
             query, _, document, rank, score, _ = text.split()
             position, value = int(rank), float(score)

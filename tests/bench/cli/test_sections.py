@@ -32,7 +32,7 @@ def test_every_option_stands_under_one_heading(command: click.Command) -> None:
     options = {option for parameter in command.params for option in parameter.opts if option.startswith("--")}
     assert set(headings) == options | {"--help"}
     alone = {option for option, heading in headings.items() if heading == "Options"}
-    assert alone == ({"--trials"} if command is sweep else set())
+    assert alone == ({"--trials", "--space"} if command is sweep else set())
     expected = {"--method": "What", "--backbone": "From what", "--workers": "Where and how it runs", "--json": "Output"}
     assert expected.items() <= headings.items()
 
