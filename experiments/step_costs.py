@@ -1,6 +1,6 @@
 """CPU seconds of a training step in two trees of this repository, interleaved, with the losses of both.
 
-    git worktree add BEFORE a3a7029f
+    git worktree add BEFORE 8e87493f
     python -m experiments.step_costs BEFORE OUT.json [--rounds 3] [--methods crop,ict]
 
 Each round trains each method in both trees, one process after the other, at each size and precision: two steps to warm
@@ -17,9 +17,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -30,13 +33,19 @@ SIZES = ("2x128", "4x256", "6x384")
 PRECISIONS = ("float32", "bfloat16")
 METHODS = ("auto-mlm", "ccp", "cmlm", "contriever", "crop", "ict", "mlm", "msm", "quickthought", "simcse")
 TOKENS, WARM_UP, TIMED, LOGGED = 2048, 2, 6, 3
-Row = dict[str, Any]
+Row = Any
+"""Seconds, tokens, losses and gradients of a size and precision."""
+
+
+def records() -> ModuleType:
+    """Return the module of documents and jobs, which had another name before 26 November 2026."""
+    return import_module(
+        "bench.core.encoder_config" if find_spec("bench.core.encoder_config") else "bench.core.contract"
+    )
 
 
 def documents() -> Iterator[Any]:
     """Yield 200 documents of each of two languages, of words as frequent as Zipf's law has them."""
-    from bench.core.encoder_config import Document
-
     rng = np.random.default_rng(0)
     shares = 1 / np.arange(1, 5001)
     for language in ("aa", "bb"):
@@ -44,7 +53,7 @@ def documents() -> Iterator[Any]:
             lengths = rng.integers(8, 30, 16)
             words = iter(rng.choice(5000, int(lengths.sum()), p=shares / shares.sum()))
             sentences = (" ".join(f"{language}{next(words)}" for _ in range(length)) for length in lengths)
-            yield Document(f"{language}-{number}", language, tuple(sentences))
+            yield records().Document(f"{language}-{number}", language, tuple(sentences))
 
 
 def child(name: str, folder: Path) -> dict[str, Row]:
@@ -59,7 +68,8 @@ def child(name: str, folder: Path) -> dict[str, Row]:
 
     (shards := folder / "shards").mkdir()
     source = Source("zipf", "zipf/1", (), documents, records=400)
-    stage = Prepare(backbone=None, corpus=None, settings=PrepareConfig(), documents=source, corpus_name="zipf")
+    title: dict[str, Any] = {"corpus_name" if "corpus_name" in Prepare.__dataclass_fields__ else "of": "zipf"}
+    stage = Prepare(backbone=None, corpus=None, settings=PrepareConfig(), documents=source, **title)
     stage.run(Workspace(shards, Parts(folder / "parts")), {})
     method = load().methods[name].value
     resolved: Any = resolve([method], RunConfig, profile=PROFILES["mini"])[name].method
@@ -70,7 +80,7 @@ def child(name: str, folder: Path) -> dict[str, Row]:
         config: Any = method.config.model_validate(_scaled(method.config.model_validate(values)))
         place = folder / f"{size}-{precision}"
         start = place / "start"
-        _write_start(start, shards, size, config.encoder_config())
+        _write_start(start, shards, size, getattr(config, "encoder_config", None) or config.contract)
         timer = Timer()
         _train(method, config, 1000, start, shards, WARM_UP + TIMED + 1, place / "timed", timer)
         out = _train(method, config, 1, start, shards, LOGGED, place / "logged", Timer())
@@ -98,11 +108,10 @@ class Timer:
         self.tokens.append(tokens)
 
 
-def _write_start(folder: Path, shards: Path, size: str, encoder_config: Any) -> None:
+def _write_start(folder: Path, shards: Path, size: str, reading: Callable[[], Any]) -> None:
     """Write an encoder with random weights of seed 0, without dropout."""
     from transformers import BertConfig, BertModel
 
-    from bench.core.encoder_config import ENCODER_CONFIG
     from bench.core.files import canonical, write_bytes
     from bench.data.corpora import tokenizer
     from bench.retrieval import backbones
@@ -110,34 +119,36 @@ def _write_start(folder: Path, shards: Path, size: str, encoder_config: Any) -> 
     words = tokenizer.load(shards / "tokenizer")
     layers, width = map(int, size.split("x"))
     heads = max(1, width // 64)
-    shape = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
+    shape: dict[str, Any] = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
     shape |= {"intermediate_size": 4 * width, "vocab_size": len(words)}
     torch.manual_seed(0)
     sizes = BertConfig(**shape, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
     folder.parent.mkdir(parents=True, exist_ok=True)
+    encoder_config = reading()
     backbones.save(BertModel(sizes, add_pooling_layer=encoder_config.pooling == "pooler"), words, folder)
-    write_bytes(folder / ENCODER_CONFIG, canonical(encoder_config.dump()))
+    file = getattr(records(), "ENCODER_CONFIG", None) or records().CONTRACT
+    write_bytes(folder / file, canonical(encoder_config.dump()))
 
 
 def _train(
     method: Any, config: Any, log_every: int, start: Path, shards: Path, steps: int, folder: Path, timer: Timer
 ) -> Path:
     """Train some steps; return the folder of what came of it."""
-    from bench.core.encoder_config import TrainingJob
     from bench.core.workspace import Parts, Workspace
     from bench.training.determinism import reproducible
 
     (out := folder / "out").mkdir(parents=True)
-    job = TrainingJob(tokens=0, seed=1, device="cpu", threads=1, steps=steps)
+    job = records().TrainingJob(tokens=0, seed=1, device="cpu", threads=1, steps=steps)
     with reproducible(job):
-        trainer = method.build_trainer(config.model_copy(update={"log_every": log_every}))
-        trainer.train(start, shards, job, Workspace(out, Parts(folder / "parts"), timer))
+        changed = config.model_copy(update={"log_every": log_every})
+        build = getattr(method, "build_trainer", None) or method.trainer
+        build(changed).train(start, shards, job, Workspace(out, Parts(folder / "parts"), timer))
     return out
 
 
 def _scaled(config: Any) -> dict[str, Any]:
     """Return settings whose batches have about `TOKENS` tokens."""
-    settings = config.model_dump()
+    settings: dict[str, Any] = config.model_dump()
     size = "documents" if "documents" in settings else "pairs"
     settings[size] = 16 if size == "documents" else 32
     if "document_pairs" in settings:
@@ -159,7 +170,7 @@ def measured(tree: Path, name: str) -> dict[str, Row]:
 
 def ratio(rounds: Sequence[Mapping[str, Row]], key: str) -> float:
     """Return how much less a step takes: the median over rounds of before / after."""
-    return median(turn["before"][key]["seconds"] / turn["after"][key]["seconds"] for turn in rounds)
+    return float(median(turn["before"][key]["seconds"] / turn["after"][key]["seconds"] for turn in rounds))
 
 
 def drift(turn: Mapping[str, Any], key: str) -> tuple[float, float]:
@@ -167,7 +178,7 @@ def drift(turn: Mapping[str, Any], key: str) -> tuple[float, float]:
 
     def largest(what: str) -> float:
         pairs = zip(turn["before"][key][what], turn["after"][key][what], strict=True)
-        return max(abs(after - before) / abs(before) for before, after in pairs)
+        return float(max(abs(after - before) / abs(before) for before, after in pairs))
 
     return largest("losses"), largest("gradients")
 
