@@ -295,11 +295,11 @@ def line_chart(chart: Chart) -> str:
     plane = Plane(up, _LEFT, _WIDTH - _RIGHT, top, counts)
     stems = [line for line in chart.lines if line.branch_of is None]
     branches = [line for line in chart.lines if line.branch_of is not None]
-    looks = {line.name: _Look(number) for number, line in enumerate(stems)}
-    looks |= {line.name: _Look(looks[str(line.branch_of)].number, branch=True) for line in branches}
-    entries = [(looks[line.name], line.name, line.level) for line in stems]
-    kinds = {line.name.removeprefix(f"{line.branch_of}, "): looks[line.name] for line in branches}
-    entries += [(look, f"{kind}, in the colour of its line", False) for kind, look in kinds.items()]
+    styles = {line.name: _LineStyle(number) for number, line in enumerate(stems)}
+    styles |= {line.name: _LineStyle(styles[str(line.branch_of)].number, branch=True) for line in branches}
+    entries = [(styles[line.name], line.name, line.level) for line in stems]
+    kinds = {line.name.removeprefix(f"{line.branch_of}, "): styles[line.name] for line in branches}
+    entries += [(style, f"{kind}, in the colour of its line", False) for kind, style in kinds.items()]
     columns = 1 if len(entries) <= _TICKS else 2
     rows = math.ceil(len(entries) / columns)
     height = bottom + _BOTTOM + _LINE * rows + 10
@@ -318,12 +318,12 @@ def line_chart(chart: Chart) -> str:
         text((plane.left + plane.right) / 2, bottom + 37, chart.x, "tick", "middle"),
     ]
     for line in (*branches, *stems):
-        body += _line_parts(line, looks[line.name], plane)
-    for number, (look, name, level) in enumerate(entries):
+        body += _line_parts(line, styles[line.name], plane)
+    for number, (style, name, level) in enumerate(entries):
         x = _LEFT + (_WIDTH - _LEFT - _RIGHT) // columns * (number // rows)
         y = bottom + _BOTTOM + _LINE * (number % rows)
-        body.append(_stroke("path", look, d=f"M{x} {float(y):.1f}h34"))
-        body += [] if level else [_marker(look, x + 17, y, 4.5, "1")]
+        body.append(_stroke("path", style, d=f"M{x} {float(y):.1f}h34"))
+        body += [] if level else [_marker(style, x + 17, y, 4.5, "1")]
         body.append(text(x + 44, y + 4, name))
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {height}", "role": "img"}
     parts = [f"\n{part}" for part in body]
@@ -371,17 +371,17 @@ def dot_chart(title: str, lines: Mapping[str, Sequence[float]], heads: Mapping[s
     for at, (name, values) in enumerate(lines.items()):
         y = _TOP + 26 * at + 20.0
         body.append(text(margin - 12, y + 4, name, None, "end"))
-        body += [_marker(_Look(0), plane.x(value), y, 3, "0.35") for value in values]
+        body += [_marker(_LineStyle(0), plane.x(value), y, 3, "0.35") for value in values]
         if name in heads:
             x = plane.x(heads[name])
-            body.append(_stroke("path", _Look(1), d=f"M{x:.1f} {y - 9:.1f}v18").replace(_DASHES[1], _DASHES[0]))
+            body.append(_stroke("path", _LineStyle(1), d=f"M{x:.1f} {y - 9:.1f}v18").replace(_DASHES[1], _DASHES[0]))
             body.append(text(_WIDTH - 12, y + 4, f"{heads[name]:.1f}", None, "end"))
     head = {"xmlns": "http://www.w3.org/2000/svg", "viewBox": f"0 0 {_WIDTH} {bottom + 30}", "role": "img"}
     return element("svg", *body, width=_WIDTH, height=bottom + 30, aria_label=title, **head) + "\n"
 
 
 @dataclass(frozen=True)
-class _Look:
+class _LineStyle:
     """Colour, dashes and marker of a line, by its number; a branch has the colour of its line."""
 
     number: int
@@ -400,42 +400,42 @@ class _Look:
         return self.branch or self.number % 2 == 1
 
 
-def _line_parts(line: Series, look: _Look, plane: Plane) -> list[str]:
+def _line_parts(line: Series, style: _LineStyle, plane: Plane) -> list[str]:
     """A line through the means, a marker at each, and the single values faintly."""
     if line.level:
         y = plane.y(fmean(point.mean for point in line.points))
-        return [_stroke("path", look, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
+        return [_stroke("path", style, d=f"M{plane.left:g} {y:.1f}H{plane.right:g}")]
     points = sorted(line.points, key=lambda point: point.x)
     corners = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.mean):.1f}" for point in points)
     parts = []
     if line.band and any(len(point.values) > 1 for point in points):
         edges = [(point.x, max(point.values)) for point in points] + [(p.x, min(p.values)) for p in reversed(points)]
         area = " ".join(f"{plane.x(x):.1f},{plane.y(y):.1f}" for x, y in edges)
-        parts.append(element("polygon", points=area, fill=look.colour, fill_opacity="0.15", stroke="none"))
-    parts += [_stroke("polyline", look, points=corners)] if len(points) > 1 else []
+        parts.append(element("polygon", points=area, fill=style.colour, fill_opacity="0.15", stroke="none"))
+    parts += [_stroke("polyline", style, points=corners)] if len(points) > 1 else []
     for point in points:
         x = plane.x(point.x)
         if len(point.values) > 1 and not line.band:
-            parts += [_marker(look, x, plane.y(value), 3, "0.35") for value in point.values]
-        parts.append(_marker(look, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
+            parts += [_marker(style, x, plane.y(value), 3, "0.35") for value in point.values]
+        parts.append(_marker(style, x, plane.y(point.mean), 4.5, "1", f"{line.name}: {point.mean:.4g}"))
     return parts
 
 
-def _stroke(name: str, look: _Look, **place: str) -> str:
+def _stroke(name: str, style: _LineStyle, **place: str) -> str:
     """A line in its colour and dashes."""
-    width = "1" if look.branch else "2"
-    return element(name, **place, fill="none", stroke=look.colour, stroke_width=width, stroke_dasharray=look.dashes)
+    width = "1" if style.branch else "2"
+    return element(name, **place, fill="none", stroke=style.colour, stroke_width=width, stroke_dasharray=style.dashes)
 
 
-def _marker(look: _Look, x: float, y: float, size: float, opacity: str, hint: str = "") -> str:
+def _marker(style: _LineStyle, x: float, y: float, size: float, opacity: str, hint: str = "") -> str:
     """A circle or a square in the colour of its line, hollow of a branch; a pointer shows its hint."""
     inside = [element("title", html_text(hint))] if hint else []
     paint = (
-        {"kind": "ground", "stroke": look.colour, "stroke_width": "2"}
-        if look.branch
-        else {"fill": look.colour, "fill_opacity": opacity}
+        {"kind": "ground", "stroke": style.colour, "stroke_width": "2"}
+        if style.branch
+        else {"fill": style.colour, "fill_opacity": opacity}
     )
-    if look.square:
+    if style.square:
         side = f"{2 * size:g}"
         return element("rect", *inside, x=float(x - size), y=float(y - size), width=side, height=side, **paint)
     return element("circle", *inside, cx=float(x), cy=float(y), r=f"{size:g}", **paint)

@@ -318,18 +318,18 @@ def _trainings(rows: Sequence[_Row], store: Store) -> list[CurveTraining]:
             continue
         trained = system.pretraining is not None
         on_the_way = [
-            other
-            for other in rows
-            if other.cell.system.point is not None
-            and other.cell.seed == seed
-            and other.without_point == row.without_point
+            candidate
+            for candidate in rows
+            if candidate.cell.system.point is not None
+            and candidate.cell.seed == seed
+            and candidate.without_point == row.without_point
         ]
-        starts = [other for other in rows if other.cell.system.untrained and other.cell.seed == seed]
-        start = [other.point for other in starts if row.begins(other)][:1]
+        starts = [candidate for candidate in rows if candidate.cell.system.untrained and candidate.cell.seed == seed]
+        start = [candidate.point for candidate in starts if row.begins(candidate)][:1]
         by_kind: dict[str, list[CurvePoint]] = {}
-        for other in on_the_way:
-            if (place := other.cell.system.point) is not None:
-                by_kind.setdefault(place.kind, []).append(other.point)
+        for candidate in on_the_way:
+            if (place := candidate.cell.system.point) is not None:
+                by_kind.setdefault(place.kind, []).append(candidate.point)
         for kind, of_kind in (by_kind or {ALONG if trained else LEVEL: []}).items():
             points = sorted([*start, *of_kind, row.point], key=lambda point: point.share)
             trainings.append(_described(row, kind, tuple(points) if trained else (row.point,), store))
@@ -356,7 +356,7 @@ def _of_folders(rows: Sequence[_Row], checkpoints: Mapping[str, Checkpoint]) -> 
                 version=row.cell.system.method.version,
                 seed=row.cell.seed,
                 kind=ALONG,
-                hash=digest([other.cell.identity.hash for other in of_folder]),
+                hash=digest([checkpoint_row.cell.identity.hash for checkpoint_row in of_folder]),
                 backbone=f"{line}, from elsewhere",
                 corpus="not known",
                 corpus_digest="",

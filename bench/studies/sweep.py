@@ -327,7 +327,7 @@ class BaseSettings:
     preset: Values  # of profile and preset
     values: Values  # of every key without a sweep
     fixed: Values  # by `--set` or a file
-    others: Values  # of the harness, by a file or `--set`: key → value
+    harness_values: Values  # of the harness, by a file or `--set`: key → value
     stops: str  # what says when its training stops (`default`, `--set`, …); empty where nothing can
     typed: Mapping[str, Space] = field(default_factory=dict)  # spaces that the user names
 
@@ -391,12 +391,12 @@ def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:
         of_preset = {key: value for key, value in values.items() if key not in fixed | default}
         stops = next((row.origin for row in system.resolved.shared_rows(system.method.config) if row.key == STOP), "")
         held = {key: values[key] for key in values if key in fixed}
-        others = {
+        harness_values = {
             row.key: row.value
             for row in system.resolved.rows()
             if not row.key.startswith("method.") and row.key != STOP and row.typed
         }
-        bases.append(BaseSettings(system.method, of_preset, values, held, others, stops))
+        bases.append(BaseSettings(system.method, of_preset, values, held, harness_values, stops))
     return bases
 
 
@@ -500,7 +500,7 @@ def _toml(ready: SweepPlan, sweep: Sweep, tuning: Values, stop_when: StopWhen) -
     }
     command = ["bench", "run", *(word for name, text in typed.items() if text for word in (f"--{name}", text))]
     nothing = {f"method.{key}": value for key, value in values.items() if value is None}  # TOML has no null
-    for key, value in {**base.others, **nothing}.items():
+    for key, value in {**base.harness_values, **nothing}.items():
         command += ["--set", f"{key}={'' if value is None else literal(value)}"]
     of_trials = f"{winner.number} of {len(sweep.trials)} (counted from 0)"
     lines = [
