@@ -1,11 +1,11 @@
 """The variants of files of `bench run` and `bench curve` as processes beside each other, for one seed.
 
-    python -m experiments.side_by_side SEED LOGS FILE.toml… [OPTIONS…]
+    python -m experiments.side_by_side SEED LOGS FILE.toml… [--variants NAME,NAME] [OPTIONS…]
 
 `bench run FILE.toml` gives one GPU to one stage at a time. Small trainings leave most of a card idle, so a process for
-each variant is several times as fast. Each carries out the files in their order: by `bench curve` one that sets
-`curve.points`, any other by `bench run`, with the same options. What is printed lies in LOGS/VARIANT.log. Ends with 1
-where a process failed.
+each variant, or for those that are named, is several times as fast. Each carries out the files in their order: by
+`bench curve` one that sets `curve.points`, any other by `bench run`, with the same options. What is printed lies in
+LOGS/VARIANT.log. Ends with 1 where a process failed.
 """
 
 import re
@@ -30,6 +30,9 @@ def main(typed: Sequence[str]) -> int:
     seed, logs, *rest = typed
     names = list(takewhile(lambda text: text.endswith(".toml"), rest))
     options, files, folder = rest[len(names) :], list(map(Path, names)), Path(logs)
+    variants = list(tomllib.loads(files[0].read_text())["variants"])
+    if options[:1] == ["--variants"]:
+        variants, options = options[1].split(","), options[2:]
     folder.mkdir(parents=True, exist_ok=True)
 
     def run(variant: str) -> int:
@@ -49,7 +52,6 @@ def main(typed: Sequence[str]) -> int:
                 return status
         return 0
 
-    variants = list(tomllib.loads(files[0].read_text())["variants"])
     with ThreadPoolExecutor(len(variants)) as pool:
         return int(any(pool.map(run, variants)))
 

@@ -73,6 +73,12 @@ class ByteBars(Progress):
         else:
             notice(sentence)
 
+    def stop(self) -> None:
+        """Take the bars away, and print the sentences that came too late for them."""
+        super().stop()
+        while self._sentences:
+            notice(self._sentences.popleft())
+
     def get_renderable(self) -> RenderableType:
         """Return the bars, once the sentences that wait are printed.
 

@@ -32,6 +32,8 @@ class SectionedCommand(click.Command):
         """Read what was typed. Raises `UsageError` for a word that is neither an option nor an argument."""
         ctx.allow_extra_args = True
         extra = super().parse_args(ctx, args)
+        if ctx.resilient_parsing:  # a shell asks how a word may end
+            return extra
         if extra and any(isinstance(parameter, click.Argument) for parameter in self.params):
             hint = "several methods have commas between them"
             raise UsageError(found=short(extra[0]), expected="one word besides options", hint=hint)

@@ -99,22 +99,28 @@ class Resolved(Generic[RunT]):
     origins: Mapping[str, str]  # dotted key → the layer that set it, for the keys that some layer set
     sweep: SweepRecord = field(default_factory=SweepRecord)  # how the file of settings came about
     untyped: Resolved[RunT] | None = None  # the same without file, `--set` and `--vary`; None where there are none
+    plain: Resolved[RunT] | None = None  # as the profile alone has it; None where there is no preset
 
     def rows(self) -> list[SettingRow]:
         """Return every setting, the method's first."""
         return describe(self.method, self.origins, "method.") + describe(self.run, self.origins)
 
     def departures(self) -> list[SettingRow]:
-        """Return the settings that are not as the profile has them.
+        """Return the settings that are not as the profile has them, whatever layer says so.
 
-        One that is typed as it would be anyway is none, and has the origin that it would have; one that is typed at its
-        default over another value of a profile or preset is one.
+        One that is typed as it would be anyway has the origin that it would have. A preset takes the place of what a
+        profile says of a method's size, so a value that is the default again may be one of them.
         """
         rows = self.rows()
         usual = rows if self.untyped is None else self.untyped.rows()
+        profiled = usual if self.plain is None else self.plain.rows()
         rows = [row if row.value != before.value else before for row, before in zip(rows, usual, strict=True)]
-        by_profile = {row.key for row in rows if row.origin.startswith("profile ")}
-        return [row for row in rows if row.typed or (row.value != row.default and row.key not in by_profile)]
+        return [row for row, base in zip(rows, profiled, strict=True) if row.value != base.value]
+
+    def overridden(self) -> set[str]:
+        """Return the keys to which a file, `--set` or `--vary` gives another value than they would have."""
+        usual = [] if self.untyped is None else self.untyped.rows()
+        return {row.key for row, before in zip(self.rows(), usual, strict=bool(usual)) if row.value != before.value}
 
     def method_rows(self) -> list[SettingRow]:
         """Return the settings that make the method's config: its own, and the harness's that it shares."""
@@ -172,6 +178,7 @@ def resolve(
     _refuse(low + high, harness, methods, faults)
     origins = _origins(low + high, harness)
     untyped = resolve(methods, harness, profile=profile, preset=preset) if high else {}
+    plain = resolve(methods, harness, profile=profile) if preset is not None else {}
     return {
         method.name: Resolved(
             with_shared(configs[method.name], run),
@@ -179,6 +186,7 @@ def resolve(
             origins | _origins(layers[method.name], method.config, "method."),
             sweep,
             untyped.get(method.name),
+            plain.get(method.name),
         )
         for method in methods
     }

@@ -2,7 +2,8 @@
 
 A version is raised by hand, and a plugin's author edits first. So that edited code never passes for what it was, the
 digest is part of the version wherever this enters keys, hashes and results: `1+3f9a0c11d2`. Comments, docstrings and
-blank lines are no part of it, nor are pages; whatever else a package holds is, such as a list of words or weights.
+blank lines are no part of it, nor are pages, logs, hidden and temporary files; whatever else a package holds is, such
+as a list of words or weights.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ MARK = "+"
 """Between the author's version and the digest."""
 DIGITS = 10
 _PYTHON = ".py"
-_PAGES = frozenset({".md", ".rst", ".pyi", ".typed"})
-"""Endings of what explains a package and is read by nothing that computes: `py.typed` among them."""
+_PAGES = frozenset({".md", ".rst", ".pyi", ".typed", ".pyc", ".log", ".tmp"})
+"""Endings of what nothing that computes reads: what explains a package (`py.typed` too), and what was left behind."""
 
 Sourced = TypeVar("Sourced", bound=Method | Suite | Measure)
 """What plugins bring with a version."""
@@ -75,7 +76,7 @@ def _sources(package: str) -> Iterator[tuple[str, Path]]:
     for place in places:
         for path in sorted(place.rglob("*")):
             name = path.relative_to(place)
-            hidden = any(part.startswith(".") or part == "__pycache__" for part in name.parts)
+            hidden = any(part.startswith(".") or part.endswith("~") or part == "__pycache__" for part in name.parts)
             if path.is_file() and not hidden and path.suffix not in _PAGES:
                 yield name.as_posix(), path
     if spec and not places and spec.origin and Path(spec.origin).is_file():

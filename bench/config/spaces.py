@@ -49,11 +49,7 @@ def parse_space(text: str) -> tuple[str, Space]:
     if not key or not values.strip():
         raise UsageError(found=f"--space {text}", expected=expected)
     low, dots, high = values.partition("..")
-    if dots:
-        try:
-            ends = float(low), float(high)
-        except ValueError:
-            raise UsageError(found=f"--space {text}", expected=expected) from None
+    if dots and "," not in values and (ends := _numbers(low, high)):
         if not -float("inf") < ends[0] < ends[1] < float("inf"):
             raise UsageError(found=f"--space {text}", expected="a lower number before a higher one")
         return key, LogUniform(*ends) if ends[0] > 0 else Uniform(*ends)
@@ -61,6 +57,14 @@ def parse_space(text: str) -> tuple[str, Space]:
     if len(set(map(repr, choices))) < len(choices):
         raise UsageError(found=f"--space {text}", expected="values that differ")
     return key, Choice(choices)
+
+
+def _numbers(low: str, high: str) -> tuple[float, float] | None:
+    """Return two numbers; None where one of the texts is none."""
+    try:
+        return float(low), float(high)
+    except ValueError:
+        return None
 
 
 def _value(text: str) -> Any:

@@ -135,7 +135,7 @@ def _label(system: Mapping[str, Any]) -> str | None:
     layers = {_layer(row) for row in system.get("settings", ())}
     name, _, rest = label.partition("@")
     presets = {str(row["origin"]).removeprefix("preset ") for row in system.get("settings", ())}
-    is_made_up = "=" in rest or rest in presets or rest.startswith(_START) if rest else not layers & _NAMING
+    is_made_up = "=" in rest or rest in presets or rest.partition("@")[0] == _START if rest else not layers & _NAMING
     is_made_up &= name == system["method"]
     is_made_up &= not _is_variant(system)  # which is also called after settings that no label has by itself
     return None if is_made_up else label

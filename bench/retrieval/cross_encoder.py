@@ -124,7 +124,7 @@ def _refuse_prompt(folder: Path) -> None:
     path = folder / PROMPTS_FILE
     declared = model_json(path) if path.is_file() else {}
     prompts, name = declared.get("prompts"), declared.get("default_prompt_name")
-    if prompt := prompts.get(name) if isinstance(prompts, dict) else None:
+    if prompt := prompts.get(name) if isinstance(prompts, dict) and isinstance(name, str) else None:
         raise UsageError(
             where=path,
             found=f"the prompt {prompt!r:.80} before every pair (default_prompt_name {name!s:.40})",

@@ -184,7 +184,10 @@ def prepare(request: Request, trials: int, plugins: Plugins, store: Store, space
     """
     suite = _one_suite(request, plugins)
     bases = {base.method.name: base for base in _base_settings(request, plugins)}
-    bases = _with_spaces(bases, dict(map(parse_space, space)))
+    spaces = list(map(parse_space, space))
+    if repeated := next((key for key, count in Counter(key for key, _ in spaces).items() if count > 1), None):
+        raise UsageError(found=f"--space {repeated} twice", expected="one space for a setting")
+    bases = _with_spaces(bases, dict(spaces))
     if any(base.stops == "default" for base in bases.values()):
         request = replace(request, sets=(*request.sets, f"{STOP}=collapsed"))
     draws, methods, warnings = {}, {}, []

@@ -29,5 +29,7 @@ def test_each_file_is_carried_out_by_its_command(tmp_path: Path) -> None:
     assert main(typed) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"run.toml", "curves.toml", "logs"}
     assert "Usage: bench run" in (tmp_path / "logs" / "a.log").read_text()
-    main(["1", str(tmp_path / "logs"), str(tmp_path / "curves.toml"), "--nonsense"])
+    (tmp_path / "logs" / "b.log").unlink()
+    main(["1", str(tmp_path / "logs"), str(tmp_path / "curves.toml"), "--variants", "a", "--nonsense"])
+    assert not (tmp_path / "logs" / "b.log").exists()
     assert "Usage: bench curve" in (tmp_path / "logs" / "a.log").read_text()

@@ -127,7 +127,17 @@ def test_a_value_typed_over_a_preset_is_in_the_name(rows: Rows) -> None:
     assert [label for label, _ in whole] == ["bm25@elasticsearch"]
     assert rows("bm25", "method.k1=1.2", preset="bm25/elasticsearch") == whole
     ((label, changed),) = rows("bm25", "method.k1=0.9", preset="bm25/elasticsearch")
-    assert (label, changed != whole[0][1]) == ("bm25@k1=0.9,b=0.75", True)
+    assert (label, changed != whole[0][1]) == ("bm25@b=0.75", True), "0.9 is the plain value"
+    assert rows("bm25", "method.b=0.75") == [(label, changed)]
+
+
+def test_what_a_preset_takes_back_is_in_the_name(rows: Rows) -> None:
+    """A preset takes the place of what a profile says of a size: over it, values typed alike make another system."""
+    typed = ("method.warm_up=0.2", "method.pooling=mean")
+    (over, over_hash), *_ = rows("auto-mlm", *typed, preset="auto-mlm/mini", profile="small")
+    (plain, plain_hash), *_ = rows("auto-mlm", *typed, profile="small")
+    assert over_hash != plain_hash
+    assert over != plain == "auto-mlm@warm_up=0.2,pooling=mean"
 
 
 def test_no_name_says_a_part_of_a_value(rows: Rows) -> None:

@@ -103,10 +103,11 @@ def choose(first: str) -> Format[Judgement]:
 
 def _hint(first: str) -> str:
     """Return what to type for a file whose first line has no three columns between tabs; empty where none is known."""
-    if len(first.split()) == 4:
+    cells = first.split()
+    if len(cells) == 4 and _GRADE.fullmatch(cells[3]):
         rows = 'printf "query-id\\tcorpus-id\\tscore\\n"; awk -v OFS="\\t" \'{print $1, $3, $4}\' FILE'
-        return f"these look like TREC's judgements: ({rows}) > qrels/test.tsv"
-    if len(re.split(r"[\s,;]+", first.strip())) == len(HEADER):
+        return f"these look like TREC's judgements: ({rows}) > FILE.new && mv FILE.new FILE"
+    if "\t" not in first and len(re.split(r"[\s,;]+", first.strip())) == len(HEADER):
         return "put tabs between the columns"
     return ""
 
@@ -148,7 +149,7 @@ def _distinct_judgement(text: str) -> Judgement:
         raise RecordError(
             f"document {row.document!r} relevant to the query of the same id",
             "no such judgement, for BEIR's protocol leaves that document out of the ranking (ignore_identical_ids)",
-            "if the two are unrelated, rename the queries in queries.jsonl and qrels, e.g. to q-…",
+            "if they are one text, leave such lines out; if not, rename the queries in queries.jsonl and qrels: q-…",
         )
     return row
 

@@ -63,13 +63,17 @@ def _hint(text: str) -> str:
 
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}([-_][A-Za-z0-9]+)*")
+_LONGEST_CODE = 3  # of one without script and region
 
 
 def language_code(value: str) -> str:
-    """Return a language that a record states, as it is. Raises `RecordError` for what is no ISO 639 code."""
-    if not _LANGUAGE.fullmatch(value):
-        raise RecordError(f"language {shown(value)}", "an ISO 639 code in lower case, e.g. sw")
-    return value
+    """Return the language code that a record states, `EN` as `en`. Raises `RecordError` for what is no ISO 639 code."""
+    code = value.strip()
+    code = code.lower() if len(code) <= _LONGEST_CODE else code
+    if not _LANGUAGE.fullmatch(code):
+        hint = "write the code in place of the language's name, or leave the field out"
+        raise RecordError(f"language {shown(value)}", "an ISO 639 code, e.g. sw", hint)
+    return code
 
 
 def present(row: dict[str, Any], key: str, expected: str) -> Any:

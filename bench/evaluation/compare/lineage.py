@@ -45,13 +45,17 @@ def lineages(rows: Mapping[str, Sequence[Result]]) -> dict[str, Lineage]:
         init_keys, trained = [by_stage.get("init", "") for by_stage in keys[label]], _trained(keys[label])
         origin = [of_pretraining(by_stage) or "" for by_stage in keys[label]]
         trainings = origin if trained else init_keys
-        read_alike = [candidate for candidate in rows if _read_alike(rows[candidate], results)]
+        starts = (
+            candidate
+            for candidate in rows
+            if trained and _begins(keys[label], keys[candidate]) and _read_alike(rows[candidate], results)
+        )
         lines[label] = Lineage(
             repr(trainings) if all(trainings) else label,
             tuple(f"{start}:{result.content.seed}" for start, result in zip(init_keys, results, strict=True))
             if all(init_keys)
             else (),
-            next((candidate for candidate in read_alike if trained and _begins(keys[label], keys[candidate])), ""),
+            next(starts, ""),
         )
     return lines
 

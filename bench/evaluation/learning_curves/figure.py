@@ -109,6 +109,8 @@ class LearningCurves:
                 branch_of = stem if cooled and stem in self.lines else None
                 shown = f"{name} (not trained)" if level else name
                 series.append(Series(shown, tuple(points), level, band=True, branch_of=branch_of))
+        drawn = {line.name for line in series}
+        series = [line if line.branch_of in drawn else replace(line, branch_of=None) for line in series]
         seeds = {training.seed for training in self.trainings if training.kind != LEVEL}
         summary = f"{len(self.scoring.shares):,} {SPLIT}"
         summary += (

@@ -72,7 +72,8 @@ class Scoring:
     def stem(self) -> str:
         """A file's name: `mrtydi-Avg.-11-on-dev-unsupervised`."""
         parts = (self.suite,) if self.suite not in self.where else ()
-        return _plain("-".join((*parts, self.where[:_LONGEST], self.regime)))
+        cut = self.where if len(self.where) <= _LONGEST else f"{self.where[:_LONGEST]}-{digest(self.where)[:8]}"
+        return _plain("-".join((*parts, cut, self.regime)))
 
 
 @dataclass(frozen=True)

@@ -345,11 +345,11 @@ def default_label(variant: Variant) -> str:
     if grid:
         changed = [assignment(row) for row in rows if row.typed]
         return _fit(",".join([grid.label, *changed]))
-    origins = {row.origin for row in rows}
     if not rows:
         return method.name
-    if len(origins) == 1 and (preset := next(iter(origins))).startswith("preset "):
-        return f"{method.name}@{preset.removeprefix('preset ')}"
+    presets = {row.origin for row in rows if row.origin.startswith("preset ")}
+    if presets and keys.isdisjoint(resolved.overridden()):
+        return f"{method.name}@{presets.pop().removeprefix('preset ')}"
     return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from bench.cli import bench, current_names
@@ -35,6 +36,13 @@ def test_every_option_stands_under_one_heading(command: click.Command) -> None:
     assert alone == ({"--trials", "--space"} if command is sweep else set())
     expected = {"--method": "What", "--backbone": "From what", "--workers": "Where and how it runs", "--json": "Output"}
     assert expected.items() <= headings.items()
+
+
+@pytest.mark.parametrize("words", [["foo"], ["run", "foo"]])
+def test_a_shell_is_told_how_a_word_may_end(words: list[str]) -> None:
+    """Whatever stands before it, a word that no command takes too."""
+    completion = ShellComplete(bench, {}, "bench", "_BENCH_COMPLETE")
+    assert any(item.value == "--method" for item in completion.get_completions(["sweep", *words], "--me"))
 
 
 def test_no_option_has_two_headings() -> None:

@@ -214,7 +214,7 @@ def test_a_space_that_the_user_names_is_searched(sweep: Swept) -> None:
     [
         ("k1", {"found": "--space k1", "expected": "KEY=LOW..HIGH"}),
         ("k1=2..1", {"found": "--space k1=2..1", "expected": "a lower number"}),
-        ("k1=low..high", {"expected": "KEY=LOW..HIGH"}),
+        ("k1=low..high", {"found": "--space k1 with low..high", "expected": "values of bm25"}),
         ("k1=1,1", {"found": "--space k1=1,1", "expected": "values that differ"}),
         ("k2=1..2", {"found": "--space k2", "expected": "a setting of bm25", "hint": "analyzer, b, "}),
         ("k1=-1..2", {"found": "--space k1 with -1.0", "expected": "values of bm25", "hint": "bench show bm25"}),
@@ -233,6 +233,8 @@ def test_a_space_is_of_what_is_not_fixed(tmp_path: Path, folder: Path) -> None:
     store = Store(tmp_path / "store")
     with pytest.raises(UsageError, check=fields(found="--space b and --set method.b", expected="one of them")):
         prepare(request, 2, load(), store, ("b=0.1,0.9",))
+    with pytest.raises(UsageError, check=fields(found="--space k1 twice", expected="one space")):
+        prepare(request, 2, load(), store, ("k1=1..2", "method.k1=0.9,1.2"))
     with pytest.raises(UsageError, check=fields(found="a range of pairs", expected="--space pairs=16,32")):
         prepare(replace(request, methods=("crop",), sets=()), 2, load(), store, ("pairs=16..64",))
 

@@ -140,6 +140,18 @@ def test_a_branch_is_drawn_with_its_line_and_not_from_the_start() -> None:
     assert min(point.x for point in stem.points) == 0
 
 
+def test_a_branch_whose_line_has_no_value_is_drawn_alone() -> None:
+    """A training of which a branch alone has values; names of pictures are cut with a digest."""
+    along, cooled = training("a"), replace(training("a"), kind="cooled")
+    lost = tuple(replace(point, values={}, failed="the loss is nan") for point in along.points)
+    lines = LearningCurves(SCORING, (replace(along, points=lost), cooled))
+    (branch,) = lines.chart("RR").lines
+    assert (branch.name, branch.branch_of) == ("a, cooled", None)
+    assert "a, cooled" in lines.svg("RR").svg
+    places = [replace(SCORING, where=f"mean of {'mrtydi-goldp/ar, ' * 9}{last}") for last in ("ko", "te")]
+    assert len({scoring.stem for scoring in places}) == 2
+
+
 def test_a_mean_is_of_all_seeds_in_a_picture_as_in_a_table() -> None:
     """Where a seed has no value a mean of the others would speak for trainings that happened to go well."""
     whole = training("a", 0, ((0.2, 0.4, 1.0),) * 3)
