@@ -40,7 +40,7 @@ def test_a_day_that_was_killed_goes_on(
         with pytest.raises(KeyboardInterrupt):
             gpu_day.main(typed)
     before = read(tmp_path)["results"]
-    assert {"card", "tests", "corpus", "ccp, 1024, float32"} <= before.keys()
+    assert {"card", "tests", "corpus", "ccp, 1024, bfloat16"} <= before.keys()
     assert not [name for name in before if name.startswith("cmlm")]
     assert gpu_day.main(typed) == 0
     results = read(tmp_path)["results"]

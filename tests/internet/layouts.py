@@ -271,7 +271,7 @@ def layout(suite: Suite) -> Layout:
     releases = tuple(suite.releases()) if suite.releases else ()
     if suite.name not in LAYOUTS and suite.proxy_for and releases and not any(release.urls for release in releases):
         task = suite.task_names("official")[0]
-        return Layout(task, lambda: substitute(releases, task))
+        return Layout(task, lambda: substitute(releases, "en" if task == "test" else task))
     if suite.name not in LAYOUTS:
         raise LookupError(f"no layout of the suite {suite.name}: write it into LAYOUTS of {Path(__file__).name}")
     return LAYOUTS[suite.name]

@@ -12,7 +12,7 @@ from tests.internet.conftest import User, World, serve_corpus, serve_model, serv
 from tests.system.test_first_hour import commands
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-TOY = ("budget.tokens=2000", "compute.threads=1", "train.precision=float32")
+TOY = ("budget.tokens=2000", "compute.threads=1")
 SETS = ("--device", "cpu", *(word for setting in TOY for word in ("--set", setting)))
 
 
