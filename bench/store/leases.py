@@ -13,7 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from bench.core.files import canonical, write_bytes
+from bench.core.files import canonical, is_temporary, write_bytes
 from bench.core.locks import lock_file
 from bench.store.store import Store
 
@@ -43,12 +43,17 @@ def leased(store: Store, keys: Iterable[str]) -> Iterator[None]:
 
 @contextmanager
 def leased_keys(store: Store) -> Iterator[set[str]]:
-    """Return the keys under a lease; no other is taken while the block runs. Void leases are cleared away."""
+    """Return the keys under a lease; no other is taken while the block runs.
+
+    Void leases are cleared away, and half-written ones: they are written under the lock that is held here.
+    """
     keys: set[str] = set()
     if not os.access(store.root, os.W_OK):
         yield keys
         return
     with lock_file(store.lock_path(_ALL)):
+        for half_written in filter(is_temporary, _folder(store).glob(".*")):
+            half_written.unlink(missing_ok=True)
         for path in sorted(_folder(store).glob("*.lock")):
             record = path.with_suffix(".json")
             try:

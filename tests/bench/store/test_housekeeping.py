@@ -111,3 +111,17 @@ def test_a_run_clears_what_killed_ones_have_left(store: Store, monkeypatch: pyte
     os.utime(foreign, (0, 0))  # on another machine, and older than a day
     tidy(store)
     assert [path.name for path in (store.root / "inputs").iterdir()] == ["x.json"]
+
+
+def test_half_a_lease_is_cleared_away(tmp_path: Path) -> None:
+    """A run that was killed while it wrote its lease leaves nothing for the next one; a lease at work stays."""
+    store = Store(tmp_path / "store")
+    with leased(store, ["a"]):
+        half_written = store.root / "leases" / ".1-0a.json.5bce98-1-ec04f1.part"
+        half_written.write_bytes(b'["b"')
+        tidy(store)
+        assert not half_written.exists()
+        with leased_keys(store) as keys:
+            assert keys == {"a"}
+    tidy(store)
+    assert not [*(store.root / "leases").iterdir()]
