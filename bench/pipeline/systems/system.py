@@ -339,17 +339,19 @@ def default_label(variant: Variant) -> str:
     """
     method, resolved, grid = variant.method, variant.resolved, variant.grid
     # A profile is in the heading of a result, so its values are no part of the name.
-    keys = {row.key for row in resolved.method_rows() if row.effective}
-    rows = [row for row in resolved.departures() if row.key in keys]
+    effective = {row.key: row for row in resolved.method_rows() if row.effective}
+    overridden = resolved.overridden()
     assignment = partial(setting_text, names=variant.public_names)
     if grid:
-        changed = [assignment(row) for row in rows if row.typed]
+        changed = [assignment(row) for key, row in effective.items() if key in overridden]
         return _fit(",".join([grid.label, *changed]))
+    changed_rows = (row for row in effective.values() if row.value != row.default)
+    presets = {row.origin for row in changed_rows if row.origin.startswith("preset ")}
+    if presets and overridden.isdisjoint(effective):
+        return f"{method.name}@{presets.pop().removeprefix('preset ')}"
+    rows = [row for row in resolved.departures() if row.key in effective]
     if not rows:
         return method.name
-    presets = {row.origin for row in rows if row.origin.startswith("preset ")}
-    if presets and keys.isdisjoint(resolved.overridden()):
-        return f"{method.name}@{presets.pop().removeprefix('preset ')}"
     return _fit(f"{method.name}@{','.join(map(assignment, rows))}")
 
 
