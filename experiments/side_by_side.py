@@ -1,4 +1,4 @@
-"""The variants of files of `bench run` and `bench curve` as processes beside each other, for one seed.
+"""The variants of files of `bench run` and `bench curve` as processes side by side, for one seed.
 
     python -m experiments.side_by_side SEED LOGS FILE.toml… [--variants NAME,NAME] [OPTIONS…]
 
@@ -39,7 +39,7 @@ def main(typed: Sequence[str]) -> int:
         """Run one, until a command fails; return its exit status."""
         for file in files:
             text = single(file.read_text(), variant, int(seed))
-            alone = file.with_name(f"{file.stem}-{variant}-{seed}.toml")  # beside it, since paths start at its folder
+            alone = file.with_name(f"{file.stem}-{variant}-{seed}.toml")  # in its folder, where paths start
             alone.write_text(text)
             command = "curve" if "curve.points" in text else "run"
             try:

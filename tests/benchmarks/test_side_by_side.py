@@ -1,4 +1,4 @@
-"""The variants of a file as processes beside each other: what each is given."""
+"""The variants of a file as processes side by side: what each gets."""
 
 import tomllib
 from pathlib import Path

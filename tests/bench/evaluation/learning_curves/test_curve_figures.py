@@ -188,8 +188,8 @@ def test_points_within_a_step_are_told() -> None:
     whole = training("a")
     start, *points = whole.points
     early = replace(whole, points=(start, *(replace(point, steps=1.0) for point in points[:2]), points[2]))
-    told = [sentence for sentence in LearningCurves(SCORING, (early,)).remarks if "one step" in sentence]
-    assert [sentence.partition(" are ")[0] for sentence in told] == ["a: its points up to 1/2 of the budget"]
+    remarks = [sentence for sentence in LearningCurves(SCORING, (early,)).remarks if "one step" in sentence]
+    assert [sentence.partition(" are ")[0] for sentence in remarks] == ["a: its points up to 1/2 of the budget"]
     assert not [sentence for sentence in LearningCurves(SCORING, (whole,)).remarks if "one step" in sentence]
 
 
