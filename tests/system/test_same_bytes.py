@@ -43,11 +43,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.system.conftest import write_folder
 
     place = write_folder(tmp_path_factory.mktemp("made") / "folder", documents=60, queries=20)
-    for name, title in (("corpus", '"title": "", '), ("queries", "")):
+    for name, prefix, title in (("corpus", "", '"title": "", '), ("queries", "q-", "")):
         with (place / f"{name}.jsonl").open("a", encoding="utf-8") as stream:
-            stream.writelines(f'{{"_id": "{letter}", {title}"text": "{letter}LIK {letter}"}}\n' for letter in "Iİıi")
+            stream.writelines(
+                f'{{"_id": "{prefix}{letter}", {title}"text": "{letter}LIK {letter}"}}\n' for letter in "Iİıi"
+            )
     with (place / "qrels" / "test.tsv").open("a", encoding="utf-8") as judged:
-        judged.writelines(f"{letter}\t{letter}\t1\n" for letter in "Iİıi")
+        judged.writelines(f"q-{letter}\t{letter}\t1\n" for letter in "Iİıi")
     return place
 
 
