@@ -23,7 +23,13 @@ def training(system: str, seed: int = 0, values: Any = ((0.0,) * 3,) * 3, **chan
     )
     nothing = (0.0,) * len(values[0])
     start = CurvePoint(f"{system}@init", 0.0, 0.0, 0.0, 0.0, 0.0, {"RR": nothing, LOG_RANK: nothing})
-    about = {"hash": f"{system}hash", "backbone": "scratch:1x16", "corpus": "c", "corpus_digest": "1", "start": "i"}
+    about: dict[str, Any] = {
+        "hash": f"{system}hash",
+        "backbone": "scratch:1x16",
+        "corpus": "c",
+        "corpus_digest": "1",
+        "start": "i",
+    }
     whole = CurveTraining(
         system,
         system,

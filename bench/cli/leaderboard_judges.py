@@ -106,6 +106,7 @@ class SuiteJudges:
             tie=loaded.tie,
             drop_identical=loaded.drop_identical,
             depth=self._graph.protocol(loaded).depth,
+            k=loaded.depth,
             score=score,
             missing_documents=missing_documents,
             not_computable=dict.fromkeys(judge.missing_measures, "the texts of its passages are not here"),

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="KEY=VALUES",
     help="What a setting is drawn from, in place of the methods' own: learning_rate=2e-5..5e-4 (logarithmic where "
-    "both are above 0), or warm_up=0.05,0.1. Repeatable.",
+    "both are above 0), or warm_up=0.05,0.1, or window=none,2,4 with none for unset. Repeatable.",
 )
 @click.option(
     "--out",

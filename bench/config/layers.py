@@ -13,7 +13,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -116,6 +116,11 @@ class Resolved(Generic[RunT]):
         profiled = usual if self.plain is None else self.plain.rows()
         rows = [row if row.value != before.value else before for row, before in zip(rows, usual, strict=True)]
         return [row for row, base in zip(rows, profiled, strict=True) if row.value != base.value]
+
+    def without_method(self) -> Resolved[RunT]:
+        """Return the harness's settings alone, as systems of several methods have them."""
+        untyped, plain = (layer and layer.without_method() for layer in (self.untyped, self.plain))
+        return replace(self, method=Config(), untyped=untyped, plain=plain)
 
     def overridden(self) -> set[str]:
         """Return the keys to which a file, `--set` or `--vary` gives another value than they would have."""
@@ -333,7 +338,7 @@ def _content(key: str, path: Path) -> Any:
         return {"files": {child.relative_to(path).as_posix(): _content(key, child) for child in files}}
     try:
         status = path.stat()
-        return {"sha256": _sha256(path.resolve(), status.st_size, status.st_mtime_ns)}
+        return {"sha256": _sha256(path.resolve(), status.st_size, status.st_mtime_ns, status.st_ctime_ns)}
     except OSError as error:
         raise UsageError(
             where=f"setting {key}", found=f"{path} ({explain(error)})", expected="a readable file"
@@ -341,8 +346,8 @@ def _content(key: str, path: Path) -> Any:
 
 
 @lru_cache(maxsize=1024)
-def _sha256(path: Path, _size: int, _modified: int) -> str:
-    """Return the sha256 of a file; size and time distinguish it from what was there before."""
+def _sha256(path: Path, _size: int, _modified: int, _changed: int) -> str:
+    """Return the sha256 of a file; size and times distinguish it from what was there before."""
     return sha256_file(path)
 
 

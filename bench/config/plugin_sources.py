@@ -9,22 +9,26 @@ as a list of words or weights.
 from __future__ import annotations
 
 import io
+import os
 import sys
 import tokenize
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TypeVar
 
-from bench.core.files import digest, sha256_file
+from bench.core.caches import private_cache_folder
+from bench.core.files import digest, read_sealed, sha256_file, write_sealed
 from bench.types import DataRequest, FineTuneStep, Measure, Method, Source, Suite, Task, TrainingPair
 
 MARK = "+"
 """Between the author's version and the digest."""
 DIGITS = 10
 _PYTHON = ".py"
+_LARGE = 1 << 20  # bytes; smaller files are hashed sooner than a memo is read
 _PAGES = frozenset({".md", ".rst", ".pyi", ".typed", ".pyc", ".log", ".tmp"})
 """Endings of what nothing that computes reads: what explains a package (`py.typed` too), and what was left behind."""
 
@@ -65,8 +69,30 @@ def with_sources(value: Sourced, module: str) -> Sourced:
 def source_digest(package: str) -> str:
     """Return the digest of the files of a top-level package or module, 10 hexadecimal digits."""
     files = _sources(package)
-    contents = {name: _decisive(path) if path.suffix == _PYTHON else sha256_file(path) for name, path in files}
+    contents = {name: _decisive(path) if path.suffix == _PYTHON else _checksum(path) for name, path in files}
     return digest(contents)[:DIGITS]
+
+
+def _checksum(path: Path) -> str:
+    """Return the sha256 of a file; a large one's is remembered between commands, by its size and times."""
+    before = path.stat()
+    folder = private_cache_folder("checksums") if before.st_size >= _LARGE else None
+    if folder is None:
+        return sha256_file(path)
+    memo = folder / f"{digest(str(path.resolve()))}.json"
+    with suppress(OSError, ValueError, KeyError):  # none, or a damaged one: the file is hashed
+        known = read_sealed(memo)
+        if known["stamp"] == _stamp(before):
+            return str(known["sha256"])
+    checksum = sha256_file(path)
+    if _stamp(path.stat()) == _stamp(before):
+        with suppress(OSError):  # a full disk: hashed again next time
+            write_sealed(memo, {"stamp": _stamp(before), "sha256": checksum})
+    return checksum
+
+
+def _stamp(status: os.stat_result) -> list[int]:
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _sources(package: str) -> Iterator[tuple[str, Path]]:

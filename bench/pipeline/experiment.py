@@ -269,10 +269,7 @@ def _systems(
     if request.rerank is None:
         return systems, graph
     reranker = _reranker(request.rerank, request, size, harness.run, inputs, plugins)
-    reranked = [
-        Reranked(system.ending("rerank"), system.method, system.resolved, system, reranker) for system in systems
-    ]
-    return [*systems, *reranked], graph
+    return [*systems, *(Reranked.from_system(system, reranker, size.backbone) for system in systems)], graph
 
 
 def labelled(variants: Sequence[Variant], label: str | None) -> list[tuple[Variant, str]]:

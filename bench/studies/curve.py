@@ -21,6 +21,7 @@ from typing import Any
 from bench.config.request import Request
 from bench.core.errors import UsageError
 from bench.core.files import digest
+from bench.core.system_graph import Graph
 from bench.evaluation.learning_curves.figure import AXES, LearningCurves
 from bench.evaluation.learning_curves.trainings import (
     ALONG,
@@ -404,4 +405,16 @@ def described_by(cell: ExperimentCell, kind: str, start: str) -> CurveTraining:
         unit=unit,
         processor="",
         points=(),
+        prepared=_prepared(cell.identity.graph) if inputs else {},
     )
+
+
+def _prepared(graph: Graph) -> dict[str, Any]:
+    """Return the settings that made the shards of a training, by key: that of a vocabulary where one is trained."""
+    return {
+        f"prepare.{key}": value
+        for node in graph.values()
+        if node["stage"] == "prepare"
+        for key, value in node["choices"]["settings"].items()
+        if key != "vocabulary" or "backbone" not in node["inputs"]
+    }

@@ -22,9 +22,9 @@ from itertools import islice, product
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
-from typing import Any
+from typing import Any, get_args
 
-from bench.config.fields import LayerValue, build
+from bench.config.fields import LayerValue, build, leaves_of
 from bench.config.layers import dump
 from bench.config.layers import identity as identity_of
 from bench.config.profiles import DEFAULT, profile
@@ -345,6 +345,16 @@ class BaseSettings:
         _, faults = build(self.method.config, rows)
         return not faults
 
+    def meant(self, key: str, value: Any) -> Any:
+        """Return a typed value, nothing for `none` where the setting takes nothing and no such text."""
+        is_nothing = value == "none" and not self.accepts({key: value}) and self.accepts({key: None})
+        return None if is_nothing else value
+
+    def is_whole(self, key: str) -> bool:
+        """Return whether a setting is a whole number, or one or nothing."""
+        kinds = {*get_args(annotation := leaves_of(self.method.config)[key].annotation)} or {annotation}
+        return int in kinds and float not in kinds
+
 
 def _with_spaces(bases: Mapping[str, BaseSettings], typed: Mapping[str, Space]) -> dict[str, BaseSettings]:
     """Return settings with the spaces that the user names, each of the methods that have its key.
@@ -352,7 +362,8 @@ def _with_spaces(bases: Mapping[str, BaseSettings], typed: Mapping[str, Space]) 
     Raises:
         UsageError: a key that no method has, one that is fixed as well, or values that a method does not take.
     """
-    for key, space in typed.items():
+    searched: dict[str, dict[str, Space]] = {name: {} for name in bases}
+    for key, typed_space in typed.items():
         having = {name: base for name, base in bases.items() if key in base.values}
         if not having:
             known = dict.fromkeys(key for base in bases.values() for key in base.values)
@@ -361,21 +372,24 @@ def _with_spaces(bases: Mapping[str, BaseSettings], typed: Mapping[str, Space]) 
         for name, base in having.items():
             if key in base.fixed:
                 raise UsageError(found=f"--space {key} and --set method.{key}", expected="one of them")
-            values = space.values if isinstance(space, Choice) else (space.low, space.high)
-            if not isinstance(space, Choice) and type(base.values[key]) is int:
+            space = typed_space
+            if isinstance(typed_space, Choice):
+                space = Choice(tuple(base.meant(key, value) for value in typed_space.values))
+            elif base.is_whole(key):
+                ends = f"{typed_space.low:g},{typed_space.high:g}"
                 raise UsageError(
-                    found=f"a range of {key}, a whole number", expected=f"its values: --space {key}=16,32,64"
+                    found=f"a range of {key}, a whole number",
+                    expected=f"its values: --space {key}={ends}, with those between them that are to be tried",
                 )
+            searched[name][key] = space
+            values = space.values if isinstance(space, Choice) else (space.low, space.high)
             if refused := [value for value in values if not base.accepts({key: value})]:
                 raise UsageError(
                     found=f"--space {key} with {refused[0]}",
                     expected=f"values of {name}",
                     hint=f"bench show {name}",
                 )
-    return {
-        name: replace(base, typed={key: space for key, space in typed.items() if key in base.values})
-        for name, base in bases.items()
-    }
+    return {name: replace(base, typed=searched[name]) for name, base in bases.items()}
 
 
 def _base_settings(request: Request, plugins: Plugins) -> list[BaseSettings]:

@@ -38,6 +38,7 @@ def files(site: Site, renderer: Renderer) -> Files:
             for entry in entries
             if entry.row.score is not None
             and entry.row.verified
+            and not entry.row.point
             and (entry.row.cost.seconds is not None or not entry.row.system.budget)
         ]
         all_rows = len(scored) <= _ROWS

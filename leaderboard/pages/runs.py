@@ -120,6 +120,8 @@ def sentence(entry: Entry) -> str:
         return f"{row.name} is not ranked, because some of its numbers could not be recomputed."
     if row.collapsed:
         return f"{row.name} is not ranked, because different texts have one vector."
+    if row.point:
+        return f"{row.name} is not ranked, because it is a point on the way of a training."
     if row.score is None:
         tasks = text.plural(len(board.columns), "task")
         return f"{row.name} has results on {len(row.tasks)} of {tasks}, so it is not ranked."

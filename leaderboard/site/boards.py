@@ -31,6 +31,7 @@ from leaderboard.site.systems import (
     System,
     command_line,
     group_systems,
+    point_mark,
     refuse_unlike,
     total_cost,
 )
@@ -142,6 +143,11 @@ class Row:
         """Whether it may be ranked."""
         return self.verification.verified
 
+    @property
+    def point(self) -> str:
+        """Where on the way of its training it is, as `point_mark` says; empty for a whole one."""
+        return point_mark(self.system)
+
 
 @dataclass(frozen=True)
 class Board:
@@ -159,7 +165,7 @@ class Board:
         columns: the tasks.
         averages: names of the suite's averages that a row has.
         rows: verified systems with a score, best first.
-        unranked: incomplete, unverified and collapsed ones, by name.
+        unranked: incomplete, unverified and collapsed ones, and points of trainings, by name.
         best_against: the best row's comparison with each other, by name.
         pairs: number of pairs that were tested.
         untested: why there are no tests, empty where there are.
@@ -286,7 +292,7 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records, plug
     headline = f"Mean of {len(columns)} tasks" if len(columns) > 1 else columns[0].name
     headline = averages[0] if averages else headline
     rows = [_row(system, columns, averages, measure) for system in systems]
-    complete = [row for row in rows if row.score is not None and row.verified and not row.collapsed]
+    complete = [row for row in rows if row.score is not None and row.verified and not row.collapsed and not row.point]
     complete.sort(key=lambda row: (-(row.score or 0), row.name))
     tasks = [column.task for column in columns]
     weights: dict[Stratum, float] = {}

@@ -29,7 +29,9 @@ def short_name(board: Board, *, regime: bool = False) -> str:
 def verdict(board: Board) -> list[str]:
     """Return the finding of a table in sentences, from tested facts only: the best, and how sure that is."""
     if not board.rows and any(row.score is not None and row.verified for row in board.unranked):
-        return ["Every verified system that ran all tasks of this table is collapsed, so none is ranked."]
+        if all(row.collapsed for row in board.unranked if row.score is not None and row.verified):
+            return ["Every verified system that ran all tasks of this table is collapsed, so none is ranked."]
+        return ["No whole training that ran all tasks of this table is verified and not collapsed, so none is ranked."]
     if not board.rows and any(row.score is not None for row in board.unranked):
         return ["No system in this table has been verified yet, so none is ranked."]
     if not board.rows:
@@ -132,6 +134,11 @@ def methodology(board: Board) -> list[str]:
         sentences.append(
             f"Rows marked {COLLAPSED} have one vector for different texts: their order is that of ids, so they are "
             "neither ranked nor tested."
+        )
+    if any(row.point for row in board.all_rows):
+        sentences.append(
+            "Rows with a part of a budget behind the name are points on the way of a training: they are not ranked "
+            "among whole ones."
         )
     if any(row.verification.basis is Basis.RECOMPUTED for row in board.rows):
         sentences.append(f"{ONLY_RECOMPUTED}.")

@@ -27,6 +27,7 @@ from leaderboard.site.captions import notes
 from leaderboard.site.columns import board_json, file_table, print_table
 from leaderboard.site.hub import every_eval_ever, group_seeds, model_index, mteb_files
 from leaderboard.site.printed import anchor, paper_tables, stems
+from leaderboard.site.systems import point_mark
 
 _PAPER = tuple(column.name for column in fields(Reported) if column.name != "value")
 _LONG = "data suite proxy_for regime system hash seeds kind name measure value queries".split()  # noqa: SIM905 (reads better)
@@ -81,6 +82,8 @@ def export(
                 content = _relabelled(content, UNVERIFIED)
             if collapsed(result.whole):
                 content = _relabelled(content, COLLAPSED)
+            if point := point_mark(content.system):
+                content = _relabelled(content, point)
             labelled.append(replace(result, content=content))
         if kind == EVERY_EVAL_EVER:
             expected = "one board, SUITE/REGIME, with --format every-eval-ever"

@@ -16,7 +16,7 @@ from bench.evaluation.command import run_command
 from bench.evaluation.compare.fairness import ComparedSystem
 from bench.evaluation.measures.evaluate import mean
 from bench.evaluation.results import shares
-from bench.evaluation.results.format import Average, Content
+from bench.evaluation.results.format import About, Average, Content
 from bench.evaluation.results.identity import PRETRAININGS
 from bench.evaluation.results.marks import COLLAPSED, collapsed, marked, marks
 from bench.evaluation.results.passports import data_difference, one_system_error
@@ -193,9 +193,21 @@ def group_systems(results: Sequence[Result], records: Records) -> tuple[list[Sys
             (verifications[result.path] for result in complete),
             key=lambda verification: _WEAKEST_FIRST.index(verification.basis),
         )
-        is_collapsed = any(collapsed(result.whole) for result in complete)
-        systems.append(System(marked(name, COLLAPSED if is_collapsed else ""), complete, weakest))
+        marks_of_name = [COLLAPSED] if any(collapsed(result.whole) for result in complete) else []
+        marks_of_name += filter(None, [point_mark(complete[0].content.system)])
+        systems.append(System(marked(name, ", ".join(marks_of_name)), complete, weakest))
     return systems, notes
+
+
+def point_mark(system: About) -> str:
+    """Return what stands behind the name of a point of a training: `after 50 % of the budget`; empty for a whole one.
+
+    A point costs less than the trainings on a board, or was not cooled down as they were, so it has no rank.
+    """
+    if system.point is None:
+        return ""
+    cooled = ", cooled down" if system.point.kind == "cooled" else ""
+    return f"after {100 * system.point.share:.3g} % of the budget{cooled}"
 
 
 def refuse_unlike(systems: Sequence[System]) -> None:

@@ -31,6 +31,7 @@ class JudgedSubset:
         tie: order of equal scores.
         drop_identical: whether documents whose id is the query's are left out.
         depth: the deepest cut of the task's measures; None for a whole ranking.
+        k: how many documents of each query the task's protocol ranks.
         score: takes a run and returns our measures, per query, and numbers of official scorers by name.
         missing_documents: takes document ids and returns those that the corpus lacks.
         not_computable: why measures of the task cannot be computed here, by name.
@@ -43,6 +44,7 @@ class JudgedSubset:
     tie: Tie
     drop_identical: bool
     depth: int | None
+    k: int
     score: Callable[[Run], tuple[Scores, Mapping[str, float]]]
     missing_documents: Callable[[Sequence[str]], list[str]]
     not_computable: Mapping[str, str] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, Validation
 from leaderboard.submissions.metadata_checks import check_averages, check_metadata, check_regime
 from leaderboard.submissions.recompute import JudgedSubset, Judges, Outcome, not_recomputed, recompute
 from leaderboard.submissions.run_checks import check_table, read_checked_run
+from leaderboard.submissions.statements import check_statements, protocol_depth
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ def validate(folder: Path, title: str, judges: Judges) -> Verdict:
     findings = Findings()
     if candidate is not None:
         check_metadata(candidate, judges.methods, errors)
+        check_statements(candidate, judges.methods, errors)
         suite: Suite | str = "see the reasons"
         with errors.collect(RESULT):
             suite = judges.suite(candidate.content)
@@ -104,11 +106,13 @@ def _check_subset(
     if not isinstance(suite, str):
         with errors.collect(RESULT):
             judged = judges.subset(candidate.content, task, name)
-    return (
-        not_recomputed(subset, judged)
-        if isinstance(judged, str)
-        else recompute(task_subset, subset, table, run, judged, errors)
-    )
+    if isinstance(judged, str):
+        return not_recomputed(subset, judged)
+    depth = protocol_depth(candidate.raw_content["system"]) or judged.k
+    if (stated := subset.protocol.get("k")) != depth:
+        fault = f"protocol k {stated} of {f'{task} {name}'.strip()}"
+        errors.add(RESULT, fault, f"{depth}, as the task and the system's graph have it", TAKE_UNCHANGED)
+    return recompute(task_subset, subset, table, run, judged, errors)
 
 
 def require_recomputed(verdict: Verdict, records: Records = NEAR) -> Verdict:

@@ -53,7 +53,6 @@ _UNREAD = (
 _UNBOUNDED = 10**9  # `model_max_length` from here on is the tokenizers' way to say nothing
 
 
-@cache
 def encoder_config(model: str, *, guessed: bool = True) -> EncoderConfig:
     """Read how a model wants to be read; fetches a few small files if it is given by its id.
 
@@ -68,6 +67,18 @@ def encoder_config(model: str, *, guessed: bool = True) -> EncoderConfig:
     Raises:
         UsageError: it cannot be found, is of another family (`bench.retrieval.families`), or cannot be expressed.
     """
+    return _described(model, guessed, _stamps(Path(model).expanduser()))
+
+
+def _stamps(folder: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """Return size and times of the small files of a folder, which somebody may edit between two runs of a notebook."""
+    paths = sorted(path for name in _FILES for path in folder.glob(name)) if folder.is_dir() else []
+    statuses = [(str(path), path.stat()) for path in paths]
+    return tuple((path, status.st_size, status.st_mtime_ns, status.st_ctime_ns) for path, status in statuses)
+
+
+@cache
+def _described(model: str, guessed: bool, _: tuple[tuple[str, int, int, int], ...]) -> EncoderConfig:
     folder = _folder(model)
     if (folder / ENCODER_CONFIG).is_file():
         return EncoderConfig.load(folder)

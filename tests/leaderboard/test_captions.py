@@ -21,6 +21,7 @@ def row(name: str, score: float | None = 0.5, seeds: int = 1, **more: Any) -> An
         "letters": "",
         "verified": True,
         "collapsed": False,
+        "point": "",
         "verification": verification,
     }
     return SimpleNamespace(name=name, score=score, seeds=tuple(range(seeds)), **{**values, **more})

@@ -75,6 +75,34 @@ def test_a_board_of_collapsed_rows_alone(publish_result: Publisher, results: Pat
     assert "is collapsed, so none is ranked" in files(site_of(results))[f"{STEM}.html"].decode()
 
 
+def test_points_of_a_training_are_told_and_not_ranked(publish_result: Publisher, results: Path) -> None:
+    """Neither the best number nor a cooled branch has a rank among whole trainings, and each says its budget."""
+    publish_result("whole", {"made/a": {"": values(0.6, 1)}}, system={"budget": 1000})
+    publish_result("poor", {"made/a": {"": values(0.2, 1)}})
+    publish_result("whole@500", {"made/a": {"": values(0.9, 2)}}, system={"point": {"kind": "along", "share": 0.5}})
+    cooled = {"kind": "cooled", "share": 0.25, "cool": 0.2}
+    publish_result("whole@250-cooled", {"made/a": {"": values(0.8, 2)}}, system={"point": cooled})
+    (board,) = boards(read_results(results))
+    assert [row.name for row in board.rows] == ["whole", "poor"]
+    names = ["whole@250-cooled (after 25 % of the budget, cooled down)", "whole@500 (after 50 % of the budget)"]
+    assert [(row.name, row.ranks) for row in board.unranked] == [(name, None) for name in names]
+    site_files = files(site_of(results))
+    page = site_files[f"{STEM}.html"].decode()
+    for words in (*names, "or a point of a training", "points on the way of a training: they are not ranked"):
+        assert words in page, words
+    of_row = next(
+        text.decode() for name, text in site_files.items() if name.startswith("runs/made-unsupervised-whole-500")
+    )
+    assert "is not ranked, because it is a point on the way of a training" in of_row
+    assert b"whole@500 (after 50 % of the budget)" in export("all", "csv", results)["table"]
+
+
+def test_a_board_of_points_alone(publish_result: Publisher, results: Path) -> None:
+    """None is ranked, and the first sentence does not call them collapsed."""
+    publish_result("a@500", {"made/a": {"": values(0.9, 2)}}, system={"point": {"kind": "along", "share": 0.5}})
+    assert "No whole training that ran all tasks" in files(site_of(results))[f"{STEM}.html"].decode()
+
+
 def test_a_strangers_marks_may_be_anything(publish_result: Publisher, results: Path) -> None:
     """Metadata of other types mark nothing and break nothing."""
     odd = {"metadata": {"encode": ["collapsed"], "encode-2": {"collapsed": "yes"}}, "resolved": ["guess"]}

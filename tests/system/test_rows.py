@@ -30,8 +30,9 @@ def test_a_weight_of_an_end_point_is_that_system(places: Any, small: Any, run_js
     for weight, single in (("0", "bm25"), ("1", "crop")):
         outcome = run_json(*command, "--set", f"fuse.weight={weight}")
         values = {row["system"]: row["measures"] for row in outcome["results"]}
-        assert values["bm25+crop"] == values[single]
-        assert set(values) == {"bm25", "crop", "crop@init", "bm25+crop"}
+        fused = f"bm25+crop+fuse@weight={weight}.0"
+        assert values[fused] == values[single]
+        assert set(values) == {"bm25", "crop", "crop@init", fused}
 
 
 def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json: Any, tmp_path: Path) -> None:
@@ -48,6 +49,9 @@ def test_the_weight_is_chosen_on_dev_questions(places: Any, small: Any, run_json
     assert weighing["weight"] < 0.5
 
 
+RERANKED = "bm25+rerank@backbone=scratch-1x32,depth=10,epochs=1.0"
+
+
 @pytest.mark.slow
 def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> None:
     """Pairs, mined negatives, training and re-ranking are stages of one command; the next one finds them all."""
@@ -58,10 +62,10 @@ def test_a_cross_encoder_of_our_own(places: Any, run_json: Any, bench: Any) -> N
     ran = {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
     assert {"pairs", "pool", "mine_index", "mine_search", "mine", "prepare", "init", "train_cross", "rerank"} <= ran
     rows = {(row["system"], row["regime"]): row for row in outcome["results"]}
-    assert set(rows) == {("bm25", "unsupervised"), ("bm25+rerank", "english")}
+    assert set(rows) == {("bm25", "unsupervised"), (RERANKED, "english")}
     plain, reranked = (row["measures"] for row in rows.values())
     assert plain["R@100"] == reranked["R@100"]
-    content = json.loads(Path(rows["bm25+rerank", "english"]["result_file"]).read_text())
+    content = json.loads(Path(rows[RERANKED, "english"]["result_file"]).read_text())
     (subset,) = content["tasks"]["mini/mrtydi/en"].values()
     questions = subset["metadata"]["pairs"]["pairs"]
     assert subset["metadata"]["train_cross"]["steps"] == ceil(questions / 8)  # one epoch, eight queries a step
@@ -249,9 +253,9 @@ def test_vectors_in_float16(places: Any, small: Any, run_json: RunJson, bench: A
     assert [row["system"] for row in half["results"]] == [
         "bm25",
         "crop+float16",
-        "crop+float16+whiten",
+        "crop+float16+whiten@sentences=50",
         "crop@init+float16",
-        "bm25+crop+float16",
+        "bm25+crop+float16+fuse@weight=0.5",
     ]
     assert _ran(half) == {"encode": 2, "post": 1, "search": 3, "fuse": 1, "score": 4}
     labels = {row["system"]: row["system"].replace("+float16", "") for row in half["results"]}

@@ -366,6 +366,10 @@ def _warnings(
     all_tasks = {task for system in systems for content in system.contents for task in _tasks(content, measure)}
     if missing := sorted(all_tasks - set(tasks)):
         yield f"compared on {len(tasks)} of {len(all_tasks)} tasks; some systems lack {', '.join(missing)}"
+    same: dict[tuple[str, str], list[str]] = {}
+    for system in systems:
+        same.setdefault((system.system["hash"], system.contents[0]["regime"]), []).append(system.label)
+    yield from (f"{' and '.join(labels)} are one system under several labels" for labels in same.values() if labels[1:])
     yield from (f"{system.label} is {sentence}" for system in systems for sentence in marks_of(system))
     yield from warnings(on_all_seeds)
     if listed := ", ".join(

@@ -426,7 +426,7 @@ def compared(
     groups: dict[tuple[Any, ...], list[tuple[str, CurveTraining]]] = {}
     for name, training in zip(names(trainings), trainings, strict=True):
         if training.kind != LEVEL:
-            comparable = training.kind, training.backbone, training.corpus_digest, training.budget, training.unit
+            comparable = training.kind, *training.held_equal.items()
             groups.setdefault(comparable, []).append((name, training))
     return tuple(
         _compared(group[0][1], measure, scores, beyond)

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from math import fsum
 from pathlib import Path
+from typing import Any
 
 from bench.core.errors import StoreError
 from bench.core.files import digest, explain, read_sealed, write_sealed
@@ -97,6 +98,10 @@ class CurvePoint:
         return value
 
 
+_ASKED_FOR = {"prepare.titles"}
+"""Settings of a corpus that are a method's to ask for."""
+
+
 @dataclass(frozen=True)
 class CurveTraining:
     """A training with its points, the earliest first."""
@@ -115,6 +120,21 @@ class CurveTraining:
     unit: str  # of the budget: `tokens`, `steps` or `FLOPs`
     processor: str
     points: tuple[CurvePoint, ...]
+    prepared: Mapping[str, Any] = field(default_factory=dict)  # settings of its shards by key; empty: not known
+
+    @property
+    def held_equal(self) -> dict[str, str]:
+        """What a comparison of methods holds equal, by name: curves that differ in any of it are not compared.
+
+        Titles are not among it: some methods ask for them.
+        """
+        prepared = {key: str(value) for key, value in sorted(self.prepared.items()) if key not in _ASKED_FOR}
+        return {
+            "starts": self.backbone,
+            "corpora": f"{self.corpus} ({self.corpus_digest[:8]})",
+            "budgets": f"{self.budget:,.0f} {self.unit}",
+            **(prepared or {"settings of corpora": "not known"}),
+        }
 
     def score(self, point: CurvePoint, measure: str, scoring: Scoring) -> float | None:
         """Return a point's score, a fraction; None where it has no values."""
@@ -222,13 +242,10 @@ def unlike(trainings: Sequence[CurveTraining]) -> dict[str, tuple[str, ...]]:
 
     Of what is not trained nothing is asked.
     """
-    trained = [training for training in trainings if training.kind != LEVEL]
-    columns = {
-        "starts": [training.backbone for training in trained],
-        "corpora": [f"{training.corpus} ({training.corpus_digest[:8]})" for training in trained],
-        "budgets": [f"{training.budget:,.0f} {training.unit}" for training in trained],
-    }
-    return {name: distinct for name, values in columns.items() if len(distinct := tuple(dict.fromkeys(values))) > 1}
+    columns = [training.held_equal for training in trainings if training.kind != LEVEL]
+    held = dict.fromkeys(name for column in columns for name in column)
+    values = {name: tuple(dict.fromkeys(column.get(name, "none") for column in columns)) for name in held}
+    return {name: distinct for name, distinct in values.items() if len(distinct) > 1}
 
 
 def _plain(text: str) -> str:

@@ -22,7 +22,7 @@ from bench.pipeline.stages.rerank import Rerank
 from bench.pipeline.stages.train_cross import TrainCross
 from bench.pipeline.stages.weigh import TuneFusionWeight
 from bench.pipeline.systems import encoders
-from bench.pipeline.systems.system import System, Wrapped
+from bench.pipeline.systems.system import System, Wrapped, section_texts, value_text
 from bench.retrieval.backbones import cached_commit
 from bench.store.input_hashes import InputHashes
 from bench.training.cross_encoder_config import RerankConfig, with_titles
@@ -58,8 +58,10 @@ class Hybrid(System):
             trains=False,
             regimes=tuple(dict.fromkeys(name for part in methods for name in part.regimes)),  # one may stay untuned
         )
-        resolved = next((part.resolved for part in (first, second) if part.dense), first.resolved)
-        return cls(f"{first.label}{JOINT}{second.label}", method, replace(resolved, method=Config()), first, second)
+        resolved = next((part.resolved for part in (first, second) if part.dense), first.resolved).without_method()
+        system = cls(f"{first.label}{JOINT}{second.label}", method, resolved, first, second)
+        fused_by = section_texts(resolved, "fuse", {}, {"how", "weight"})
+        return replace(system, label=system.ending("fuse", fused_by)) if fused_by else system
 
     def with_recipes(self, recipes: Recipes) -> Self:
         first, second = (part.with_recipes(recipes) for part in self.parts)
@@ -195,6 +197,21 @@ class Reranked(Wrapped):
     """A system whose runs a cross-encoder re-ranks."""
 
     reranker: Reranker
+
+    @classmethod
+    def from_system(cls, system: System, reranker: Reranker, usual: str) -> Self:
+        """Return a system re-ranked, called after what re-ranks it: `bm25+rerank@model=NAME`, `bm25+rerank@depth=10`.
+
+        Args:
+            system: whose runs are re-ranked.
+            reranker: what re-ranks them.
+            usual: the backbone that a re-ranker is trained from where nobody says otherwise; any other is named.
+        """
+        names, keys = reranker.public_names, {"depth", *(("mine", "train") if reranker.trained else ())}
+        key, model = ("backbone", reranker.backbone) if reranker.trained else ("model", reranker.model)
+        values = [value_text(key, model, names)] if model != usual else []
+        values += section_texts(system.resolved, "rerank", names, keys)
+        return cls(system.ending("rerank", values), system.method, system.resolved, system, reranker)
 
     @property
     def public_names(self) -> Mapping[str, str]:

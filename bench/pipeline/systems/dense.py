@@ -35,7 +35,7 @@ from bench.pipeline.stages.train import Train
 from bench.pipeline.stages.train_point import TrainPoint
 from bench.pipeline.stages.tune import Tune
 from bench.pipeline.systems import encoders
-from bench.pipeline.systems.system import LONGEST_LABEL, System, Wrapped, named_precision, shortened
+from bench.pipeline.systems.system import LONGEST_LABEL, System, Wrapped, named_precision, section_texts, shortened
 from bench.retrieval.prompts import BY_SUITE, prompts_of, task_prompts
 from bench.retrieval.readouts import fixed
 from bench.retrieval.settings import PostConfig
@@ -442,7 +442,9 @@ class PostProcessed(Wrapped):
     @classmethod
     def from_system(cls, system: Dense, sample: PretrainingInputs) -> Self:
         """Return a system with the post-processing that its settings ask for."""
-        return cls(system.ending(system.resolved.run.post.kind), system.method, system.resolved, system, sample)
+        post = system.resolved.run.post
+        values = section_texts(system.resolved, "post", {}, post.choices.keys() - {"kind"})
+        return cls(system.ending(post.kind, values), system.method, system.resolved, system, sample)
 
     @property
     def post(self) -> PretrainingInputs:

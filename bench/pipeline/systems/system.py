@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from operator import attrgetter
@@ -202,8 +202,10 @@ class System(ABC):
         precision = self.resolved.run.encode.vectors
         return {"vectors": precision} if self.method.searches_vectors and precision != "float32" else {}
 
-    def ending(self, suffix: str) -> str:
-        """Return the label with an ending that says what is done besides."""
+    def ending(self, suffix: str, values: Sequence[str] = ()) -> str:
+        """Return the label with an ending that says what is done besides, with settings: `crop+rerank@depth=10`."""
+        suffix = cleaned(f"{suffix}@{','.join(values)}" if values else suffix)
+        suffix = shortened(suffix, max(LONGEST_LABEL // 2, LONGEST_LABEL - 1 - len(self.label)))
         return f"{shortened(self.label, LONGEST_LABEL - 1 - len(suffix))}+{suffix}"
 
     def rules(self, task: Task) -> RankingOptions:
@@ -374,15 +376,38 @@ def variant_label(reference: CellReference) -> str:
 
 def setting_text(row: SettingRow, names: Mapping[str, str]) -> str:
     """Return a setting as labels have it: `k1=1.2`; `names` are public ones of the method's models, by path."""
-    value = public({"key": row.key, "value": str(row.value)}, names)["value"].removeprefix(FOLDER_PREFIX)
-    commit = cached_commit(value) if "/" in value else None
-    value = f"{value}@{commit[:_COMMIT_DIGITS]}" if commit else value
-    return f"{row.key.removeprefix('method.').removeprefix('train.')}={value}"
+    return value_text(row.key, row.value, names)
+
+
+def value_text(key: str, value: object, names: Mapping[str, str]) -> str:
+    """Return the value of a key as labels have it, a model of the hub with its commit in the cache."""
+    text: str = public({"key": key, "value": str(value)}, names)["value"].removeprefix(FOLDER_PREFIX)
+    commit = cached_commit(text) if "/" in text else None
+    text = f"{text}@{commit[:_COMMIT_DIGITS]}" if commit else text
+    return f"{key.removeprefix('method.').removeprefix('train.')}={text}"
+
+
+def section_texts(resolved: Settings, section: str, names: Mapping[str, str], keys: Container[str]) -> list[str]:
+    """Return the settings of a harness's section that are not as the profile has them, as endings of labels have them.
+
+    Args:
+        resolved: all layers applied.
+        section: whose settings are meant.
+        names: public names of models, by path.
+        keys: those within the section that the system listens to, or sections within it.
+    """
+    rows = [row for row in resolved.without_method().departures() if row.effective]
+    rows = [row._replace(key=key) for row in rows if (key := row.key.removeprefix(f"{section}.")) != row.key]
+    return [setting_text(row, names) for row in rows if row.key.partition(".")[0] in keys]
+
+
+def cleaned(name: str) -> str:
+    """Return a name with the characters alone that tables, paths and run files can carry."""
+    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name)
 
 
 def _fit(name: str) -> str:
-    """A name as tables, paths and run files can carry it."""
-    return shortened(re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", name), LONGEST_LABEL)
+    return shortened(cleaned(name), LONGEST_LABEL)
 
 
 def shortened(name: str, most: int) -> str:

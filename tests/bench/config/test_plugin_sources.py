@@ -1,5 +1,6 @@
 """Versions of foreign plugins: what changes their digest, what does not, and where it enters."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench.config.plugin_sources import source_digest, with_sources
+from bench.core.files import sha256_file
 from bench.plugins import load
 from bench.types import Corpus, DataRequest, FineTuneStep, Item, Measure, Source, Subset, Suite, Task, TrainingPair
 
@@ -152,3 +154,29 @@ def test_what_a_suite_reads_is_read_by_its_sources() -> None:
     assert getattr(own.by_task(request, "a"), "reader", None) == f"pairs-1+{mark}"
     measure = Measure("M", lambda *_: 0.0, "zero", version="3")
     assert with_sources(measure, "bench.testing").version == f"3+{mark}"
+
+
+def test_large_files_are_hashed_once_and_again_when_they_change(
+    digested: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Weights in a package are read by the first command alone, until somebody writes to them, time stamps set back."""
+    monkeypatch.setenv("BENCH_CACHE", str(tmp_path / "cache"))
+    weights, hashed = tmp_path / "edited_plugin" / "weights.bin", list[str]()
+
+    def sha256(path: Path) -> str:
+        hashed.append(path.name)
+        return sha256_file(path)
+
+    monkeypatch.setattr("bench.config.plugin_sources.sha256_file", sha256)
+    weights.write_bytes(bytes(1 << 20))
+    first = digested(BEFORE)
+    assert (digested(BEFORE), hashed) == (first, ["weights.bin"])
+    status = weights.stat()
+    weights.write_bytes(b"1" + bytes((1 << 20) - 1))
+    os.utime(weights, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert digested(BEFORE) != first
+    assert hashed == ["weights.bin"] * 2
+    (memo,) = (tmp_path / "cache" / "checksums").iterdir()
+    memo.write_text("damaged")
+    assert digested(BEFORE) != first
+    assert hashed == ["weights.bin"] * 3

@@ -1,6 +1,7 @@
 """A cross-encoder trained before it re-ranks: what it learns from, what enters its keys, what is refused."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -116,6 +117,52 @@ def test_the_backbone_is_random_kept_or_a_ready_model(planned: Planned, tmp_path
         assert system.deterministic
 
 
+def _model(folder: Path, weights: str) -> Path:
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "model.safetensors").write_text(weights)
+    return folder
+
+
+def test_names_tell_re_rankers_apart(planned: Planned, tmp_path: Path) -> None:
+    """By model or backbone and by what a profile does not say; what a ready model does not listen to is in no name."""
+    one, other = (_model(tmp_path / name, name) for name in ("one", "other"))
+
+    def row(*sets: str, **changes: Any) -> tuple[str, str]:
+        (cell,) = (cell for cell in planned(MRTYDI, *sets, **changes).cells if "rerank" in cell.system.choices)
+        return cell.system.label, cell.identity.hash
+
+    ready = {"regimes": ()}
+    rows = dict(
+        [
+            row(rerank=str(one), **ready),
+            row(rerank=str(other), **ready),
+            row("rerank.depth=10", rerank=str(one), **ready),
+            row("rerank.depth=20", rerank=str(one), **ready),
+            row(),
+            row("rerank.train.epochs=1"),
+            row("rerank.mine=none", "rerank.depth=10"),
+            row(f"rerank.backbone={one}"),
+            row(backbone=str(other)),
+        ]
+    )
+    assert len(rows) == len(set(rows.values())) == 9
+    names = [re.sub("-[0-9a-f]{8}(?=,|$)", "-DIGEST", label) for label in rows]
+    assert names == [
+        "bm25+rerank@model=one-DIGEST",
+        "bm25+rerank@model=other-DIGEST",
+        "bm25+rerank@model=one-DIGEST,depth=10",
+        "bm25+rerank@model=one-DIGEST,depth=20",
+        "bm25+rerank",
+        "bm25+rerank@epochs=1.0",
+        "bm25+rerank@depth=10,mine=none",
+        "bm25+rerank@backbone=one-DIGEST",
+        "bm25+rerank@backbone=other-DIGEST",
+    ]
+    plain = row(rerank=str(one), **ready)
+    assert row("rerank.train.epochs=1", "rerank.mine=none", "rerank.depth=100", rerank=f"{one}/", **ready) == plain
+
+
 def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> None:
     """The result says what was learnt and how; R@100 stays where the top 100 change places; a second run reuses all."""
     documents = [json.loads(line) for line in (tiny / "corpus.jsonl").read_text().splitlines()]
@@ -129,7 +176,8 @@ def test_a_run_end_to_end(tmp_path: Path, tiny: Path, small: dict[str, Any]) -> 
     store = Store(tmp_path / "store")
     outcome = pipeline.run(request, load(), store, NullListener())
     plain, reranked = outcome.rows
-    assert (plain["system"], reranked["system"]) == ("bm25", "bm25+rerank")
+    name = "bm25+rerank@backbone=scratch-1x16,epochs=0.5,queries=2,negatives=1"
+    assert (plain["system"], reranked["system"]) == ("bm25", name)
     assert plain["measures"]["R@100"] == reranked["measures"]["R@100"]
     content = outcome.published[1].content
     (subset,) = next(iter(content["tasks"].values())).values()

@@ -140,7 +140,7 @@ def test_what_cannot_be_drawn_is_refused(curved: Curved, place: Path) -> None:
         with pytest.raises(UsageError, match=message):
             curved(methods, **options)
     ready, files = curved("bm25,crop,bm25+crop", "curve.points=2", "fuse.how=rrf")
-    assert [sentence for sentence in ready.left_out if sentence.startswith("bm25+crop has no curve")]
+    assert [sentence for sentence in ready.left_out if sentence.startswith("bm25+crop+fuse@how=rrf has no curve")]
     assert {item.training.system for item in files} == {"bm25", "crop"}
     with pytest.raises(UsageError, check=fields(found="axis 'hours'", expected="tokens, steps, flops, seconds")):
         curves(files, "hours")
@@ -306,3 +306,14 @@ def test_a_folder_of_checkpoints_is_a_curve_of_steps(curved: Curved, tmp_path: P
         curves([file])[0].picture("LogRank")
     (lines,) = curves([file], "steps")
     assert [point.x for point in lines.chart("LogRank").lines[0].points] == [10, 40]
+
+
+def test_unlike_shards_are_said_and_not_compared(curved: Curved) -> None:
+    """Two vocabularies of one corpus: the sentence names the setting, and no pair is compared."""
+    sizes: tuple[dict[str, Any], ...] = ({"methods": "crop"}, {"methods": "msm", "sets": ("prepare.vocabulary=700",)})
+    _, files = curved("", "curve.points=2", variants=tuple(map(RequestVariant, "ab", sizes)))
+    (lines,) = curves(files)
+    assert all(not part.bands.pairs for part in lines.compared)
+    (remark,) = (remark for remark in lines.remarks if "unlike" in remark)
+    assert remark.startswith("the curves have unlike prepare.vocabulary (")
+    assert "700" in remark

@@ -235,8 +235,23 @@ def test_a_space_is_of_what_is_not_fixed(tmp_path: Path, folder: Path) -> None:
         prepare(request, 2, load(), store, ("b=0.1,0.9",))
     with pytest.raises(UsageError, check=fields(found="--space k1 twice", expected="one space")):
         prepare(request, 2, load(), store, ("k1=1..2", "method.k1=0.9,1.2"))
-    with pytest.raises(UsageError, check=fields(found="a range of pairs", expected="--space pairs=16,32")):
+    with pytest.raises(UsageError, check=fields(found="a range of pairs", expected="--space pairs=16,64")):
         prepare(replace(request, methods=("crop",), sets=()), 2, load(), store, ("pairs=16..64",))
+    with pytest.raises(UsageError, check=fields(found="a range of window, a whole", expected="--space window=2,8")):
+        prepare(replace(request, methods=("crop",), sets=()), 2, load(), store, ("window=2..8",))
+
+
+def test_nothing_is_a_value_to_draw(tmp_path: Path, folder: Path) -> None:
+    """Of a setting that may be unset `none` is that; of one that has a text `none` it is the text."""
+    request, store = Request(("crop",), ("beir",), (f"{folder}:dev",)), Store(tmp_path / "store")
+    ready = prepare(request, 8, load(), store, ("window=none,2,4",))
+    assert ready.bases["crop"].typed == {"window": Choice((None, 2, 4))}
+    assert {draw["window"] for draw in ready.draws["crop"][1:]} == {None, 2, 4}
+    assert ready.draws["crop"][0] == {}, "as without a sweep"
+    named = prepare(request, 2, load(), store, ("heads=none,shared",))
+    assert named.bases["crop"].typed == {"heads": Choice(("none", "shared"))}
+    with pytest.raises(UsageError, check=fields(found="--space pairs with none", expected="values of crop")):
+        prepare(request, 2, load(), store, ("pairs=none,16",))
 
 
 def test_every_method_gets_the_same_number_of_trials(tmp_path: Path, folder: Path, with_methods: Any) -> None:

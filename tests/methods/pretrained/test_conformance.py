@@ -128,6 +128,10 @@ LAYOUTS: dict[str, Layout] = {
     "tokenizer-says-less": Layout(longest=12),
     "tokenizer-says-nothing": Layout(longest=10**30),
     "tokenizer-says-nothing-plain": Layout(longest=10**30, plain=True),
+    **{
+        f"limit-is-null-{longest}": Layout(longest=longest, edits={SIZES_FILE: {"max_seq_length": None}})
+        for longest in (12, 60, 10**30)
+    },
     "limit-over-tokenizer": Layout("modernbert", longest=30, limit=50),
     "lengths-by-role": Layout(transformer={"query_length": 7, "document_length": 30}),
     "length-of-queries": Layout(longest=40, transformer={"query_length": 12}),

@@ -345,3 +345,17 @@ def test_vectors_are_those_of_sentence_transformers(
     for role, encode in (("query", theirs.encode_query), ("passage", theirs.encode_document)):
         encoded = vectors(model, tmp_path / role, items, role)
         np.testing.assert_allclose(encoded, encode(texts, show_progress_bar=False), atol=1e-5)
+
+
+def test_a_folder_that_is_edited_between_two_runs_is_read_again(model: Path) -> None:
+    """In one process, as a notebook has it: pooling and length are those of the files as they are."""
+    modules = [{"type": f"sentence_transformers.models.{kind}", "path": path} for kind, path in LISTED]
+    folder = as_sentence_transformer(model, modules, {"pooling_mode_mean_tokens": True})
+    first = encoder_config(model=str(folder))
+    as_sentence_transformer(folder, modules, {"pooling_mode_cls_token": True}, sizes={"max_seq_length": 20})
+    second = encoder_config(model=str(folder))
+    assert (first.pooling, first.query_length) == ("mean", 30)
+    assert (second.pooling, second.query_length) == ("cls", 20)
+
+
+LISTED = (("Transformer", ""), ("Pooling", "1_Pooling"))

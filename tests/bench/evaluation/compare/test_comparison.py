@@ -1,5 +1,6 @@
 """Systems compared: seeds, settings, tasks, ranks, what is doubtful."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from statistics import fmean
@@ -272,3 +273,15 @@ def test_what_was_set_differently(write: Write, column: Column, compare_all: Any
     other_method = {difference.key: difference for difference in compare_all("a", "k").setting_differences}
     assert other_method["method.learning_rate"].values == {"a": "0.002", "k": "—"}
     assert [key for key, difference in other_method.items() if difference.is_relevant] == ["method"]
+
+
+def test_one_system_under_two_labels_is_told(write: Write, column: Column, compare_all: Any) -> None:
+    """A model's folder under another name, say: two rows whose difference says nothing."""
+    values = column(0.4, 1)
+    first = json.loads(write("one", values).read_text())["system"]
+    write("two", values, **{name: first[name] for name in ("method", "version", "hash", "untuned_hash", "graph")})
+    write("three", values)
+    warnings = compare_all("one", "two", "three").warnings
+    assert [warning for warning in warnings if "under several" in warning] == [
+        "one and two are one system under several labels"
+    ]

@@ -87,14 +87,31 @@ def test_what_is_unlike_is_not_compared_and_said() -> None:
         *planted("b", (0, 0, 0), corpus="d", corpus_digest="2"),
         *planted("c", (0, 0, 0), backbone="other"),
         *planted("d", (0, 0, 0), budget=2000.0),
+        *planted("e", (0, 0, 0), prepared={"prepare.vocabulary": 600}),
+        *planted("f", (0, 0, 0), prepared={"prepare.vocabulary": 2000}),
     )
     assert all(not part.bands.pairs for part in compared(LONG, trainings))
-    assert len(compared(LONG, trainings)) == 5 * 2
+    assert len(compared(LONG, trainings)) == 7 * 2
     lines = LearningCurves(LONG, trainings)
     assert [sentence.partition(" (")[0] for sentence in lines.remarks] == [
-        f"the curves have unlike {name}" for name in ("starts", "corpora", "budgets")
+        f"the curves have unlike {name}"
+        for name in ("starts", "corpora", "budgets", "settings of corpora", "prepare.vocabulary")
     ]
-    assert list(lines.lines) == ["a", "a, cooled", "b", "c", "d"]
+    assert "the curves have unlike prepare.vocabulary (none; 600; 2000): those of" in lines.remarks[-1]
+    assert list(lines.lines) == ["a", "a, cooled", "b", "c", "d", "e", "f"]
+
+
+def test_what_a_method_asks_of_a_corpus_holds_its_curve_apart_from_none() -> None:
+    """Titles; any other setting of the shards does, and two files of one setting are compared."""
+    shards = {"prepare.vocabulary": 600, "prepare.titles": False}
+    first, titled = (
+        planted("a", (0, 0, 0), prepared=shards),
+        planted("b", (0, 0, 0), prepared=shards | {"prepare.titles": True}),
+    )
+    assert LearningCurves(LONG, (*first, *titled)).remarks == ()
+    assert len(compared(LONG, (*first, *titled))) == 2
+    short = planted("c", (0, 0, 0), prepared=shards | {"prepare.max_tokens": 32})
+    assert len(compared(LONG, (*first, *short))) == 4
 
 
 def test_systems_of_one_label_are_kept_apart() -> None:
