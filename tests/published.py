@@ -42,7 +42,9 @@ class SyntheticResult:
     heading: Mapping[str, Any] = field(default_factory=dict)  # keys of the heading over the usual ones
     subset: Mapping[str, Any] = field(default_factory=dict)  # keys of each subset over the usual ones
     card: str = CARD
-    ids: str | Mapping[str, Sequence[str]] = "q"  # what query ids begin with, or the ids by task
+    ids: str | Mapping[str, Sequence[str]] = (
+        "q"  # what query ids begin with, or the ids by task, the first of which have values
+    )
     runs: Mapping[str, Sequence[str]] = field(default_factory=dict)  # ranked documents by query
     curves: Mapping[str, Any] = field(default_factory=dict)
     identity: object = None  # what tells the system from others, where the label does not
@@ -82,7 +84,9 @@ class SyntheticResult:
         else:
             columns = {"RR@100": list(values), "R@100": [min(1.0, 2 * value) for value in values]}
         count = len(next(iter(columns.values())))
-        ids = [f"{self.ids}{at:05}" for at in range(count)] if isinstance(self.ids, str) else list(self.ids[task])
+        ids = (
+            [f"{self.ids}{at:05}" for at in range(count)] if isinstance(self.ids, str) else list(self.ids[task])[:count]
+        )
         name = digest([self.label, dict(self.heading).get("regime"), self.seed, task, subset])
         run, table = scratch / f"{name}.run.gz", scratch / f"{name}.gz"
         rows = [(query, rank, document) for query in ids for rank, document in enumerate(self.runs.get(query, ()), 1)]

@@ -62,7 +62,9 @@ _FIELDS = ("where", "line", "found", "expected", "hint")
 _RESEND_DELAY = 0.05
 """Seconds after which a signal that was swallowed comes again."""
 _LONGEST = 1_900
-"""Bytes of the longest message; with what follows, below 2 kB."""
+"""Bytes of the longest message; with what says how much is left out, below 2 kB."""
+_END = 400
+"""Bytes of these that are its end."""
 
 
 _NOT_ON_WINDOWS = (
@@ -357,11 +359,15 @@ def _fail(arguments: list[str], kind: str, text: str, status: int, error: Except
 
 
 def _shorten(text: str) -> str:
-    """Return a text of at most 2 kB, and of no word more than 200 characters, whatever input it echoes."""
+    """Return a text of at most 2 kB, and of no word more than 200 characters, whatever input it echoes.
+
+    The middle is left out: the end has the hint, or how many more faults there are.
+    """
     data = _LONG_WORD.sub(r"\1…", text).encode("utf-8", "replace")
     if len(data) <= _LONGEST:
         return data.decode()
-    return f"{data[:_LONGEST].decode('utf-8', 'ignore')}… ({len(data) - _LONGEST:,} bytes more)"
+    start, end = (part.decode("utf-8", "ignore") for part in (data[: _LONGEST - _END], data[-_END:]))
+    return f"{start}… ({len(data) - _LONGEST:,} bytes left out) …{end}"
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ def _meant(typed: str, value: str, options: Sequence[str]) -> str:
 
 def _near(typed: str, options: Sequence[str]) -> str:
     near = [f"--{name}" for name in close(typed.lstrip("-"), [option.lstrip("-") for option in options])]
-    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(options)}"
+    return f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(options) or 'none'}"
 
 
 def _value(typed: str, words: Sequence[str]) -> str:

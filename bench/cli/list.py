@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bench.cli.options import results_option
-from bench.cli.output import json_option, print_json, table
+from bench.cli.output import json_option, notice, print_json, table
 from bench.core.publications import mark
 from bench.evaluation.tables import percent
 
@@ -151,6 +151,8 @@ def command(what: str | None, results: Path, as_json: bool) -> None:
         from bench.evaluation.results.scores import load_results
 
         rows_by_kind["results"] = load_results(results).subsets()
+        if not rows_by_kind["results"]:
+            notice(f"{results}: {'no results there yet' if results.is_dir() else 'no such folder'}")
     if as_json:
         print_json(rows_by_kind)
         return

@@ -12,6 +12,7 @@ from click.shell_completion import get_completion_class
 from bench.cli import bench, examples
 from bench.cli.options import data_dir_option, results_option, store_option
 from bench.cli.output import json_option, notice, print_json, table
+from bench.core.errors import UsageError
 from bench.core.messages import unknown_name
 
 _MEGA = 1_000_000
@@ -52,12 +53,23 @@ def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @json_option
 def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) -> None:
-    """Remove artefacts that no result in --results needs, and what killed runs have left."""
+    """Remove artefacts that no result in --results needs, and what killed runs have left.
+
+    A folder of results that is not there is refused: without it no artefact would be needed. To keep none, name an
+    empty folder.
+    """
     from bench.evaluation import results as result_store
     from bench.store import housekeeping
     from bench.store.store import Store
 
     stage_store = Store(store, notice)
+    if not results.is_dir() and stage_store.artefacts():
+        raise UsageError(
+            where=results,
+            found="no such folder",
+            expected="the results that artefacts are kept for",
+            hint="name it by --results; an empty folder keeps none",
+        )
     garbage = list(housekeeping.garbage(stage_store, result_store.keys(results), days))
     if not dry_run:
         with stage_store.writing(f"removing what nobody needs from {store}"):
@@ -81,6 +93,8 @@ def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) ->
 def verify(store: Path, results: Path, as_json: bool) -> None:
     """Re-hash every artefact and result; name what is damaged. The next run makes damaged artefacts again.
 
+    Of store and results one may be absent, which is said.
+
     Exit status 1 if anything is damaged.
     """
     from rich.console import Console
@@ -90,6 +104,15 @@ def verify(store: Path, results: Path, as_json: bool) -> None:
     from bench.store import housekeeping
     from bench.store.store import Store
 
+    if not store.is_dir() and not results.is_dir():
+        raise UsageError(
+            where=f"{store} and {results}",
+            found="no such folders",
+            expected="a store or results",
+            hint="name them by --store and --results",
+        )
+    for folder in (folder for folder in (store, results) if not folder.is_dir()):
+        notice(f"{folder}: no such folder")
     stage_store, files = Store(store, notice), result_store.result_files(results)
     artefacts = len(stage_store.artefacts())
     with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:

@@ -42,7 +42,7 @@ class Ring(HostBuffers):
     the module, tags and pointer stay on the processor.
 
     Args:
-        capacity: number of slots.
+        capacity: number of slots; a ring of none stays empty, so that an ablation can do without.
         width: d, of a row.
 
     Example:
@@ -78,6 +78,8 @@ class Ring(HostBuffers):
         if rows.ndim != 2 or rows.shape[1] != width:
             raise ValueError(f"found rows {list(rows.shape)}, expected [n, {width}]")
         marks = torch.as_tensor(tags, device="cpu").expand(len(rows))  # raises where the numbers differ
+        if not capacity:
+            return
         late = slice(max(0, len(rows) - capacity), None)
         start, end = (int(self.pointer) + late.start) % capacity, int(self.pointer) + len(rows)
         for kept, new in ((self.rows, rows.detach()[late]), (self.tags, marks[late])):

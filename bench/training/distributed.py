@@ -5,7 +5,7 @@ those of rows that a loss has gathered.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -153,6 +153,16 @@ def sums(values: Sequence[float]) -> list[float]:
     added = torch.tensor(values, dtype=torch.float64)
     dist.all_reduce(added)
     return [float(value) for value in added]
+
+
+def unlike(tensors: Mapping[str, torch.Tensor]) -> list[str]:
+    """Return the names of tensors that are not the same in all processes, by their sums; none in a single process."""
+    if world_size() == 1:
+        return []
+    own = {name: repr(tensor.sum(dtype=torch.float64).item()) for name, tensor in tensors.items()}
+    of_all: list[dict[str, str]] = [{} for _ in range(world_size())]
+    dist.all_gather_object(of_all, own)
+    return [name for name, total in own.items() if any(other.get(name) != total for other in of_all)]
 
 
 def union(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

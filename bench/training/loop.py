@@ -22,6 +22,7 @@ from bench.core.files import atomic
 from bench.core.workspace import Workspace
 from bench.data.corpora.shards import Shards
 from bench.training import checkpoint
+from bench.training.banks import Ring
 from bench.training.batches import BatchSource
 from bench.training.checkpoint import WeightSelection
 from bench.training.config import COLLAPSED, ENCODER, LOG, LoopConfig, Spent, TrainingConfig
@@ -34,6 +35,7 @@ from bench.training.distributed import (
     seed_step,
     sums,
     union,
+    unlike,
     world_size,
 )
 from bench.training.encoder import TrainableEncoder, Vocabulary
@@ -511,8 +513,15 @@ class _TrainingLoop(Generic[ModelT, B]):
         return "; ".join(collapse) or "collapsed" if self.progress.collapsed >= _IN_A_ROW else ""
 
     def _save(self) -> None:
-        """Write a checkpoint: the first process does so, for all."""
+        """Write a checkpoint: the first process does so, for all. Raises `UsageError` for a bank of its own alone."""
         progress, began = self.progress, time.monotonic()
+        if banks := unlike({name: bank.rows for name, bank in self.modules.named_modules() if isinstance(bank, Ring)}):
+            raise UsageError(
+                where=f"training on {world_size()} processes, step {progress.step}",
+                found=f"banks that differ between processes: {', '.join(banks)}",
+                expected="the same in all, since checkpoints hold those of the first",
+                hint="keep what bench.training.gather returns",
+            )
         coverage = torch.from_numpy(union(self.source.shards.seen()))
         if rank():
             return

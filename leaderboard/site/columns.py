@@ -456,8 +456,8 @@ def board_json(board: Board) -> bytes:
                 "system": gain.row.name,
                 "start": gain.start,
                 **{key: _rounded(getattr(gain.test, key)) for key in ("difference", "low", "high")},
-                # of one training or two there is no p
-                "adjusted": None if gain.test.checkpoints else _rounded(gain.test.adjusted),
+                # of one training or two there is no p, nor where a task has one question
+                "adjusted": None if gain.test.checkpoints or gain.test.low is None else _rounded(gain.test.adjusted),
                 "decided": gain.test.decided,
                 "seeds": len(gain.row.seeds),
                 "checkpoints": gain.test.checkpoints,

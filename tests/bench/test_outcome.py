@@ -171,3 +171,16 @@ def test_tables_name_the_readouts_where_they_differ() -> None:
     assert readouts([result("bm25"), *crop]) == []
     bare = result("bare", pooling="mean", similarity="cos", guess="it has no modules.json")
     assert readouts([bare]) == ["read by the mean, cosine (our guess: it has no modules.json): bare"]
+
+
+def test_a_task_with_one_question_is_why_nothing_is_decided(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three seeds, gains that would be certain, and a task of a single question: no p, and the reason."""
+    results = []
+    for seed in range(3):
+        for name, level, keys in (("up@init", 0.2, {}), ("up", 0.8, {"train": f"t{seed}"})):
+            values = {"s/x": [level - 0.01 * number * seed for number in range(5)], "s/y": [level]}
+            trained_by = {"encode": f"{name}{seed}", "init": f"i{seed}", "score": f"{name}{seed}", **keys}
+            results.append(bundle(tmp_path / f"{name}-{seed}", values, seed, keys=trained_by, label=name))
+    _, row, sentence = printed(concluded(results), capsys)
+    assert row.split()[-3:] == ["—", "3", "—"]
+    assert sentence == "not decided: up (a task has one question)"

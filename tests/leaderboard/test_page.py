@@ -107,6 +107,20 @@ def sheets(built: dict[str, bytes]) -> dict[str, Sheet]:
     return {name: Sheet(data.decode()) for name, data in built.items() if name.endswith(".html")}
 
 
+def test_an_incomplete_row_where_no_row_has_an_interval(publish_result: Publisher, site: Build) -> None:
+    """A task of one question leaves no interval to draw; the row below the rule stays under its own headings."""
+    for label, level in (("crop", 0.8), ("bm25", 0.4)):
+        publish_result(label, {"made/a": {"": values(level, 1, 40)}, "made/b": {"": [level]}})
+    publish_result("part", {"made/a": {"": values(0.5, 3, 40)}}, seed=4)
+    rows = sheets(site())["suites/made/unsupervised.html"].rows
+    head = next(row for row in rows if row[0] == "System" and "Seeds" in row)
+    (part,) = (row for row in rows if row[0] == "part" and "1 of 2 tasks" in row)
+    assert "Interval, drawn" not in "".join(head)
+    at = head.index("Seeds")
+    assert part[at - 1] == "1", "one cell for score and interval"
+    assert len(part) == len(head) - 1
+
+
 def test_the_pages_and_files_that_there_are(built: dict[str, bytes]) -> None:
     """A tree for each kind of data, tables as files too; every link names a file of the site, or an id of a page."""
     endings = ("html", "csv", "json", "tex", "md")

@@ -1,5 +1,6 @@
-"""`bench show` of a suite: its recipes, and what papers printed."""
+"""`bench show` of a suite: its recipes, and what papers printed; `bench list` of results that are not there."""
 
+from pathlib import Path
 from typing import Any
 
 
@@ -20,3 +21,12 @@ def test_reported_numbers_and_recipes(bench: Any, run_json: Any) -> None:
     assert (english["values"]["epochs"], english["values"]["learning_rate"]) == (3.0, 2e-5)
     assert [recipe["pairs"] for recipe in recipes["multilingual"]["nq"]] == ["nq", "mrtydi-train"]
     assert "msmarco, then mrtydi-train" in bench("show", "mrtydi").stdout
+
+
+def test_a_list_of_no_results_says_why(bench: Any, tmp_path: Path) -> None:
+    """A misspelt folder is not one without results; for machines both are an empty list."""
+    assert "nowhere: no such folder" in bench("list", "results", "--results", "nowhere").stderr
+    (tmp_path / "empty").mkdir()
+    completed = bench("list", "results", "--results", "empty", "--json")
+    assert "empty: no results there yet" in completed.stderr
+    assert completed.stdout.split() == ["{", '"results":', "[]", "}"]

@@ -295,7 +295,7 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         ranks=order.ranks,
         letters=order.letters,
         setting_differences=tuple(setting_differences(aligned.systems)),
-        warnings=aligned.warnings,
+        warnings=(*aligned.warnings, *without_interval((*tests, *families.gains), aligned)),
         query_differences=tuple(queries),
         notes=tuple(notes),
         over_tasks={
@@ -318,6 +318,18 @@ def _compared(group: ComparisonGroup, suite: Suite, options: CompareOptions) -> 
         },
         advice=tuple(advise((*families.gains, *tests), aligned.systems, len(tasks))) if options.next else None,
     )
+
+
+def without_interval(tests: Iterable[PairedTest], aligned: Lineup) -> list[str]:
+    """Say why tests of a lineup have no interval: a task has one question, and nothing says how questions scatter."""
+    if all(test.comparison.low is not None for test in tests):
+        return []
+    content = aligned.systems[0].contents[0]["tasks"]
+    single = [
+        f"{task}{subset and '/'}{subset}" for task, subset in aligned.weights if content[task][subset]["queries"] == 1
+    ]
+    where = ", ".join(single) or "all tasks together"
+    return [f"one question: {where}; how questions scatter is unknown there, so differences have no interval and no p"]
 
 
 def _on_common_seeds(results_by_name: Mapping[str, Sequence[Result]]) -> Mapping[str, Sequence[Result]]:

@@ -80,7 +80,12 @@ class Conclusion:
         return sentences
 
     def _more_seeds(self, test: PairedTest) -> str:
-        """Say how many more seeds of each would decide an open test; empty where no seed changes either."""
+        """Say how many more seeds of each would decide an open test; empty where no seed changes either.
+
+        Where a task has one question, no number of seeds would, and that is said instead.
+        """
+        if test.comparison.low is None:
+            return " (a task has one question)"
         trained, needed = self.fewest(test), needs(test.comparison, 1)
         if trained is None or needed is None:
             return ""

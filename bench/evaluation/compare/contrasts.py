@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,7 +27,7 @@ from pydantic import AfterValidator, BaseModel, Field, ValidationError
 from bench.config.layers import read_toml
 from bench.core.errors import DataError, UsageError
 from bench.core.messages import canonical, invalid
-from bench.evaluation.compare.comparison import comparison_groups, lineup
+from bench.evaluation.compare.comparison import comparison_groups, lineup, without_interval
 from bench.evaluation.compare.paired_tests import ContrastTable, PairedTest, contrast_tests
 from bench.types import Suite
 
@@ -136,7 +137,7 @@ def compare_contrasts(
     """
     document = read_contrasts(path)
     contrasts = document.contrast
-    tables, tested, proxies, warnings = [], [], {}, []
+    lineups, tables, tested, proxies = [], [], [], {}
     data, regime = (name and canonical(name) for name in (data, regime))
     for name in dict.fromkeys(suite for contrast in contrasts for suite in contrast.suites):
         of_suite = [contrast for contrast in contrasts if name in contrast.suites]
@@ -154,10 +155,17 @@ def compare_contrasts(
             pairs = [(aligned.labels[contrast.first], aligned.labels[contrast.second]) for contrast in of_suite]
             regimes = ", ".join(dict.fromkeys(aligned.regimes.values()))
             metadata = {"suite": name, "regime": regimes, "data": group.data}
+            lineups.append(aligned)
             tables.append(ContrastTable(metadata, aligned.rows, aligned.measure, aligned.stratum_shares, pairs))
             tested += of_suite
             proxies[name] = suite.proxy_for
-            warnings += [f"{name}: {warning}" for warning in aligned.warnings]
-    tests = [RegisteredTest(*pair) for pair in zip(tested, contrast_tests(tables), strict=True)]
+    corrected = contrast_tests(tables)
+    of_tables = iter(corrected)
+    warnings = [
+        f"{table.metadata['suite']}: {warning}"
+        for table, aligned in zip(tables, lineups, strict=True)
+        for warning in (*aligned.warnings, *without_interval([*islice(of_tables, len(table.contrasts))], aligned))
+    ]
+    tests = [RegisteredTest(*pair) for pair in zip(tested, corrected, strict=True)]
     tests.sort(key=lambda registered: contrasts.index(registered.contrast))
     return Registered(tuple(tests), proxies, tuple(dict.fromkeys(warnings)))

@@ -60,17 +60,22 @@ class PairedTest:
         comparison = self.comparison
         bounds = f", 95 % {comparison.interval}" if comparison.interval else ""
         chance = self.chance_text(comparison)
-        decided = "of these checkpoints" if chance is None else f"{chance} corrected"
+        untested = "a task has one question" if self.about_methods else "of these checkpoints"
+        decided = untested if chance is None else f"{chance} corrected"
         change = points(comparison.difference, sign=True)
         return f"{self.pair}: {change} {self.measure} points{bounds}, {decided}, over {comparison.n:,} queries"
 
     def chance_text(self, comparison: Comparison) -> str | None:
-        """The corrected p of its comparison or of that of a task, in words; None for checkpoints."""
-        return comparison.chance_text if self.about_methods else None
+        """The corrected p of its comparison or of that of a task, in words; None for checkpoints and one question."""
+        return comparison.chance_text if self._tested(comparison) else None
 
     def numbers(self, comparison: Comparison) -> dict[str, Any]:
-        """The comparison's JSON; of checkpoints without a corrected p."""
-        return comparison.as_json() | ({} if self.about_methods else {"p_adjusted": None})
+        """The comparison's JSON; of checkpoints, and where a task has one question, without a corrected p."""
+        return comparison.as_json() | ({} if self._tested(comparison) else {"p_adjusted": None})
+
+    def _tested(self, comparison: Comparison) -> bool:
+        """Return whether its p is one: it is about methods, and more than one question says how questions scatter."""
+        return self.about_methods and comparison.low is not None
 
     @property
     def pair(self) -> str:

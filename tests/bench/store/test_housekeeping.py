@@ -9,9 +9,11 @@ import pytest
 
 from bench.cli import bench
 from bench.core import files
+from bench.core.errors import UsageError
 from bench.store.housekeeping import Garbage, garbage, remove, tidy
 from bench.store.leases import leased, leased_keys
 from bench.store.store import Store
+from bench.testing import fields
 
 KEY = "0123456789abcdef0123456789abcdef"
 
@@ -62,8 +64,34 @@ def test_a_result_that_is_written_meanwhile_keeps_its_artefacts(store: Store, mo
     unused.mkdir()
     result_keys: list[set[str]] = [set(), {KEY}]
     monkeypatch.setattr("bench.evaluation.results.keys", lambda _: result_keys.pop(0))
-    bench.main(args=["gc", "--store", str(store.root), "--older-than", "0"], standalone_mode=False)
+    places = ["--store", str(store.root), "--results", str(store.root)]
+    bench.main(args=["gc", *places, "--older-than", "0"], standalone_mode=False)
     assert (artefact.exists(), unused.exists()) == (True, False)
+
+
+def test_nothing_goes_where_the_results_are_not_found(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Typed in another folder than usual, where `results` is not: else all trainings would be garbage."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+    places = ["--store", str(store.root), "--older-than", "0"]
+    with pytest.raises(UsageError, check=fields(where="results", found="no such folder")):
+        bench.main(args=["gc", *places], standalone_mode=False)
+    assert len(store.artefacts()) == 1
+    (elsewhere / "results").mkdir()  # an empty folder is an answer: none is needed
+    bench.main(args=["gc", *places], standalone_mode=False)
+    assert store.artefacts() == []
+
+
+def test_verifying_nothing_is_not_a_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A misspelt folder is said to be absent; of two, nothing is verified."""
+    nowhere = str(tmp_path / "nowhere")
+    with pytest.raises(UsageError, check=fields(found="no such folders")):
+        bench.main(args=["verify", "--store", nowhere, "--results", nowhere], standalone_mode=False)
+    bench.main(args=["verify", "--store", str(tmp_path), "--results", nowhere], standalone_mode=False)
+    assert f"{nowhere}: no such folder" in capsys.readouterr().err
 
 
 def test_the_lease_of_a_killed_process_is_void(store: Store) -> None:

@@ -16,6 +16,7 @@ from bench.core.errors import UsageError
 from bench.core.machine import Launch
 from bench.core.workspace import noop
 from bench.training import distributed, launched
+from bench.training.banks import Ring
 from bench.training.distributed import (
     GradientAverage,
     all_reduce_sum,
@@ -24,6 +25,7 @@ from bench.training.distributed import (
     rank,
     sizes,
     sums,
+    unlike,
     weight,
     world_size,
 )
@@ -117,6 +119,23 @@ def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
                 weight.grad = gradient / 2 if some else None
             optimiser.step()
     return [weight.detach() for weight in weights], events
+
+
+def kept(rows: torch.Tensor) -> tuple[list[str], list[str]]:
+    """Put what is of one process, and what is of all, into a ring; return what differs each time."""
+    found = []
+    for new in (rank_rows(rows), gather(rank_rows(rows))):
+        ring = Ring(4, 2)
+        ring.push(new)
+        found.append(unlike({"bank": ring.rows, "empty": ring.rows[:0]}))
+    return found[0], found[1]
+
+
+def test_a_bank_of_one_process_s_own_rows_is_found(two_processes: TwoProcesses) -> None:
+    """A checkpoint holds the first one's alone; what was gathered is the same in all, and so is a single process's."""
+    rows = torch.tensor(ROWS)
+    assert two_processes(kept, rows) == [(["bank"], [])] * 2
+    assert kept(rows) == ([], [])
 
 
 def test_gradients_are_sent_during_the_backward_pass(two_processes: TwoProcesses) -> None:

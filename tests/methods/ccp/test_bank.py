@@ -12,9 +12,9 @@ from bench.training.banks import EMPTY, Ring, TaggedBank
 from methods.ccp import CCP, CcpConfig
 
 
-@pytest.mark.parametrize("capacity", [1, 4, 7, 30])
+@pytest.mark.parametrize("capacity", [0, 1, 4, 7, 30])
 def test_a_ring_holds_the_last_rows_in_order(capacity: int) -> None:
-    """Invariant 7: as a queue of bounded length does, also where a push is longer than the ring."""
+    """Invariant 7: as a queue of bounded length does, also of none, and where a push is longer than the ring."""
     generator = torch.Generator().manual_seed(capacity)
     ring, expected = Ring(capacity, 1), deque[float](maxlen=capacity)
     value = 0

@@ -147,6 +147,21 @@ def test_ranks_and_letters_come_from_the_corrected_tests(write: Write, column: C
     assert "compared on 1 of 2 tasks; some systems lack mini/mrtydi/en" in compared.warnings
 
 
+def test_a_single_question_is_why_there_is_no_interval(write: Write, column: Column, compare_all: Any) -> None:
+    """The task is named; it costs the mean its interval and p, in the table as in JSON, and not the other task's."""
+    for seed in range(3):
+        for name, level in (("a", 0.6), ("b", 0.3)):
+            write(name, {"en": column(level, seed)["en"], "sw": [level]}, seed=seed)
+    compared = compare_all("a", "b", by_task=True)
+    sentence = "how questions scatter is unknown there, so differences have no interval and no p"
+    assert f"one question: mini/mrtydi/sw; {sentence}" in compared.warnings
+    (test,) = compared.as_json()["tests"]
+    assert (test["low"], test["p_adjusted"], test["decided"]) == (None, None, False)
+    chances = {row["task"]: row["p_adjusted"] for row in test["by_task"]}
+    assert chances["mini/mrtydi/sw"] is None
+    assert chances["mini/mrtydi/en"] < 0.05
+
+
 def test_two_tasks_are_no_sample_of_tasks(write: Write, column: Column, compare_all: Any) -> None:
     """Who wins where is said, without an interval; there is no table and no sentence."""
     write("good", column(0.6, 1))

@@ -5,6 +5,7 @@ import io
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,20 @@ def test_one_training_is_one_luck_on_all_suites(
             comparison = registered_test.test.comparison
             assert comparison.p_uncorrected == pytest.approx(judge)
             assert comparison.adjusted == pytest.approx(expected, abs=4 * comparison.chance + 0.003), suites
+
+
+def test_a_suite_of_one_question_is_named(publish: Callable[..., Path], tested: Callable[..., Registered]) -> None:
+    """Its contrast has no interval and no p, and a warning says why; that of the other suite has both."""
+    trained: dict[str, Any] = {"system": {"deterministic": False}}
+    for seed, label in product(range(3), "ab"):
+        publish("one", label, [0.5 + 0.1 * seed], seed, **trained)
+        publish("two", label, [0.5 + 0.01 * seed, 0.2, {"a": 0.9, "b": 0.3}[label]], seed, **trained)
+    registered = tested(contrast("a", "b", "two", "one"))
+    two, one = (row.as_json() for row in registered.tests)
+    assert (one["low"], one["p_adjusted"]) == (None, None)
+    assert None not in (two["low"], two["p_adjusted"])
+    sentence = "how questions scatter is unknown there, so differences have no interval and no p"
+    assert registered.warnings == (f"one: one question: one/en; {sentence}",)
 
 
 def test_systems_that_are_pooled_say_how_trainings_scatter(

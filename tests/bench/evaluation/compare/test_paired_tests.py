@@ -154,3 +154,17 @@ def test_the_line_for_people() -> None:
     assert str(few) == "a − b: −2.1 P@1 points, of these checkpoints, over 12 queries"
     assert (few.as_json()["p_adjusted"], few.as_json()["by_task"][0]["p_adjusted"]) == (None, None)
     assert (few.as_json()["p_uncorrected"], test.as_json()["p_adjusted"]) == (0.0123, 1e-4)
+
+
+def test_a_task_with_one_question_leaves_no_p() -> None:
+    """Nothing says how questions scatter there: no p = 1, which would read as a verdict, for people nor in JSON."""
+    values = {"x": [[0.1, 0.4, 0.5], [0.2, 0.5, 0.1], [0.3, 0.1, 0.4]], "y": [[0.5], [0.6], [0.2]]}
+    systems = {
+        "a": Sample(values),
+        "b": Sample({name: [[1.0 - v for v in r] for r in rows] for name, rows in values.items()}),
+    }
+    comparison = family(systems, {"": {"x": 1.0, "y": 1.0}}, {}).comparison("a", "b")
+    test = PairedTest({"seeds": [0, 1, 2]}, "a", "b", "P@1", comparison)
+    assert str(test).endswith("P@1 points, a task has one question, over 4 queries")
+    assert test.as_json()["p_adjusted"] is None
+    assert test.chance_text(comparison) is None
