@@ -3,7 +3,7 @@
 Anonymous memory is meant (`RssAnon` of `/proc/self/status`), interpreter and libraries included; pages of mapped files
 are not, since the system takes them back. Measured in November 2026, stage by stage in one process: checking and
 reading 0.05, preparing 0.27, training of `scratch:2x128` 0.5 (mini world) and 0.63 (real texts), encoding after it 0.5
-and 0.63; a search alone 0.03 and 0.25 for every copy of a block. What is stated leaves room beyond. Sizes of Python's
+and 0.63; a search alone 0.17 and 0.25 for every copy of a block. What is stated leaves room beyond. Sizes of Python's
 own objects and of what a GPU's library holds are estimates. `docs/full-size.md` has BM25's stages.
 """
 
@@ -17,8 +17,8 @@ GIB = float(1 << 30)
 
 BARE = 0.15
 """Python and numpy, where texts are read."""
-SEARCHING = 0.3
-"""The same with faiss, queries and their candidates."""
+SEARCHING = 0.4
+"""The same with torch alone, queries and their candidates."""
 WITH_TORCH = 0.75
 """Python with torch, transformers and a tokenizer."""
 _ON_DEVICE = 2.0  # kernels of CUDA and pinned memory: an assumption, for no GPU was at hand

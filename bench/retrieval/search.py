@@ -4,17 +4,17 @@ Conventions: m queries, n passages, d dimensions. A score is the inner product (
 are stored, float32 or float16, summed in float64 in one order and rounded to float32 once. Equal scores follow the
 task's tie rule, also at the cut (`bench.core.order`). Backends get passages in float32, which holds all of float16.
 
-That sum is too slow for all pairs. So a backend (faiss, or torch on any device) finds the best k and some more in plain
-float32, block of passages by block; these are scored again as above. A backend's score differs from the exact one by
-less than a bound, which decides for each query whether a passage that the backend left out could belong to the best k
-(or tie with the k-th); only then more are fetched, in the end all. Both backends therefore give the same rankings, and
-memory does not grow with n.
+That sum is too slow for all pairs. So a backend (products of matrices on the processor, torch or faiss on a GPU) finds
+the best k and some more in plain float32, block of passages by block; these are scored again as above. A backend's
+score differs from the exact one by less than a bound, which decides for each query whether a passage that the backend
+left out could belong to the best k (or tie with the k-th); only then more are fetched, in the end all. All backends
+therefore give the same rankings, and memory does not grow with n.
 """
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -38,7 +38,7 @@ Numbers = npt.NDArray[np.int64]
 Similarity = Literal["dot", "cos", "l2"]
 """`l2` orders by the distance d of unit vectors. Its score 1 − d²/2 is the cosine, except that
 a vector of zeros is at distance 1 from any other (score ½) and at 0 from another of its kind (score 1)."""
-Backend = Literal["auto", "faiss", "torch"]
+Backend = Literal["auto", "torch"]
 
 _QUERIES = 1024  # a block of queries
 BLOCK_BYTES = 1 << 28
@@ -50,6 +50,9 @@ _FAISS_GPU = 2048  # its kernels select no more
 _ROUNDING = 2.0**-24  # of float32, relative
 _TWO_ORDERS = 2.0**-27  # of a bound for float32: sums of d products in float64 in two orders differ by less
 _PART = 128  # vectors that are scored at a time
+_SLICE = 1 << 12  # passages whose products are made at a time on a processor
+_PRODUCTS = 1 << 18  # and products, for each thread: what its cache holds
+_SAMPLED = 31  # one passage of so many says about which score is the k-th; a prime, against passages in a rhythm
 
 
 class VectorRows(Protocol):
@@ -84,14 +87,6 @@ Search = Callable[[Matrix, Matrix, int], Top]
 """(queries `[m, d]`, passages `[n, d]`, k ≤ n) → the best k of each query by inner product, about."""
 
 
-@dataclass(frozen=True)
-class _Finders:
-    """Those that search blocks of passages at a time, and what holds meanwhile."""
-
-    finds: tuple[Search, ...]
-    steady: Callable[[], AbstractContextManager[None]]
-
-
 def search(
     queries: VectorRows,
     passages: VectorRows,
@@ -110,13 +105,13 @@ def search(
         k: at least 1.
         tie: the order of equal scores, also at the cut.
         similarity: `dot`, `cos` (0 for a vector of zeros) or `l2`.
-        backend: `faiss`, `torch`, or `auto`: faiss where it is installed and `device` is the processor; on a GPU the
-            quicker of both. Rankings are the same by any.
+        backend: `torch` selects by torch on any device; `auto` is quicker: on the processor it keeps what may still be
+            among the best, and on a GPU it takes the quicker of torch and faiss. Rankings are the same by either.
         device: where the backend searches.
         workers: GPUs of `cuda`, or threads, that take a block of passages each.
 
     Raises:
-        UsageError: the widths differ, k is below 1, faiss is not installed, or a score is not finite.
+        UsageError: the widths differ, k is below 1, or a score is not finite.
     """
     if queries.matrix.shape[1] != passages.matrix.shape[1]:
         raise UsageError(
@@ -200,7 +195,9 @@ class Exact:
         return cosines
 
 
-def _block(queries: Matrix, passages: Stored, k: int, exact: Exact, finders: _Finders) -> list[tuple[Numbers, Matrix]]:
+def _block(
+    queries: Matrix, passages: Stored, k: int, exact: Exact, finders: Sequence[Search]
+) -> list[tuple[Numbers, Matrix]]:
     """Find, for each query, rows (ascending) that hold the best k and all that tie with the k-th; and their scores."""
     results: dict[int, tuple[Numbers, Matrix]] = {}
     waiting, depth = np.arange(len(queries)), k + _MORE
@@ -227,7 +224,7 @@ def _block(queries: Matrix, passages: Stored, k: int, exact: Exact, finders: _Fi
 
 
 def _top(
-    queries: Matrix, passages: Stored, depth: int, similarity: Similarity, finders: _Finders
+    queries: Matrix, passages: Stored, depth: int, similarity: Similarity, finders: Sequence[Search]
 ) -> tuple[Top, npt.NDArray[np.float64]]:
     """Find the best `depth` in a backend's arithmetic, block by block, and how far its scores may be off, `[m]`."""
     queries = as_products(queries, similarity, "query")
@@ -237,12 +234,12 @@ def _top(
     def among(number: int, start: int) -> tuple[Top, float]:
         """Find the best of a block; return them, and the length of its longest passage."""
         block = as_products(np.ascontiguousarray(passages[start : start + size], np.float32), similarity, "passage")
-        block_top = finders.finds[number % len(finders.finds)](queries, block, min(depth, len(block)))
+        block_top = finders[number % len(finders)](queries, block, min(depth, len(block)))
         return Top(block_top.scores, block_top.rows + start), _reach(block, similarity)
 
-    with finders.steady(), ThreadPoolExecutor(len(finders.finds)) as pool:
+    with _full_precision(), ThreadPoolExecutor(len(finders)) as pool:
         # One stays in this thread, whose limits hold for it.
-        mapped: Callable[..., Iterator[tuple[Top, float]]] = pool.map if len(finders.finds) > 1 else map
+        mapped: Callable[..., Iterator[tuple[Top, float]]] = pool.map if len(finders) > 1 else map
         for block_top, length in mapped(among, range(len(starts)), starts):
             longest = max(longest, length)
             best_so_far = block_top if best_so_far is None else _merge(best_so_far, block_top, depth)
@@ -278,10 +275,14 @@ def _bounds(queries: Matrix, similarity: Similarity, longest: float) -> Double:
 
 
 def _merge(first: Top, second: Top, depth: int) -> Top:
-    scores, rows = np.hstack([first.scores, second.scores]), np.hstack([first.rows, second.rows])
-    if scores.shape[1] <= depth:
+    return _best(np.hstack([first.scores, second.scores]), np.hstack([first.rows, second.rows]), depth)
+
+
+def _best(scores: Matrix, rows: Numbers, k: int) -> Top:
+    """Take the best k of each query."""
+    if scores.shape[1] <= k:
         return Top(scores, rows)
-    columns = np.argpartition(scores, scores.shape[1] - depth, axis=1)[:, -depth:]
+    columns = np.argpartition(scores, scores.shape[1] - k, axis=1)[:, -k:]
     return Top(np.take_along_axis(scores, columns, 1), np.take_along_axis(rows, columns, 1))
 
 
@@ -331,18 +332,14 @@ def _extended(vectors: Matrix, values: tuple[float, float], zeros: tuple[float, 
     return np.hstack([vectors, added])
 
 
-def _finders(name: Backend, device: str, workers: int) -> _Finders:
-    """Choose who searches. Raises `UsageError` if faiss is asked for and not there."""
-    has_faiss = find_spec("faiss") is not None
-    if name == "faiss" and not has_faiss:
-        raise UsageError("faiss is not installed: pip install 'retrieval-bench[cpu]', or search with torch")
-    if name == "faiss" or (name == "auto" and has_faiss and device == "cpu"):
-        return _Finders((_faiss,) * workers, _through_blas)
+def _finders(backend: Backend, device: str, workers: int) -> list[Search]:
+    """Choose who searches blocks of passages, so many at a time."""
+    if backend == "auto" and device == "cpu":
+        return [_processor] * workers
     devices = [f"cuda:{number}" if device == "cuda" and workers > 1 else device for number in range(workers)]
-    with_faiss = name == "auto" and has_faiss and device.startswith("cuda")
+    with_faiss = backend == "auto" and device.startswith("cuda") and find_spec("faiss") is not None
     finds = [partial(_torch, device=gpu) for gpu in devices]
-    searches = [_with_faiss(find, number) if with_faiss else find for number, find in enumerate(finds)]
-    return _Finders(tuple(searches), _full_precision)
+    return [_with_faiss(find, number) if with_faiss else find for number, find in enumerate(finds)]
 
 
 def _with_faiss(find: Search, number: int) -> Search:
@@ -374,25 +371,89 @@ def _with_faiss(find: Search, number: int) -> Search:
     return either
 
 
-def _faiss(queries: Matrix, passages: Matrix, k: int) -> Top:
-    """Search with faiss's flat search, through BLAS however few the queries are."""
-    import faiss
+def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True) -> Top:
+    """Search on the processor, in slices: all threads multiply, then each selects for its share of the queries.
 
-    scores, rows = faiss.knn(queries, passages, k, metric=faiss.METRIC_INNER_PRODUCT)
+    A sample of the passages says about which score is the k-th. Queries for which that was too high start anew.
+    """
+    import torch
+    from torch.nn.functional import linear
+
+    # oneDNN uses AVX-512 on AMD's processors too, numpy and the rest of torch do not; without it numpy is quicker.
+    left = torch.from_numpy(queries).to_mkldnn() if _onednn_is_quicker() else None
+
+    def products(part: Matrix) -> Matrix:
+        if left is None:
+            return queries @ part.T
+        # A part of a mapped file is copied, since torch warns of memory that it may not write.
+        right = torch.from_numpy(np.require(part, requirements=("C", "W")))
+        made: Matrix = linear(left, right.to_mkldnn()).to_dense().numpy()
+        return made
+
+    threads = min(torch.get_num_threads(), len(queries))
+    size = min(len(passages), _SLICE, max(1, threads * _PRODUCTS // len(queries)))
+    sample = passages[:: max(_SAMPLED, len(passages) // _SLICE)]
+    expected = k * len(sample) / len(passages)
+    rank = math.ceil(expected + 4 * math.sqrt(expected))  # four deviations further down, so that hardly any is too high
+    least = np.full(len(queries), np.nan, np.float32)
+    if guessing and rank < len(sample):
+        about = np.hstack([products(sample[start : start + size]) for start in range(0, len(sample), size)])
+        least = np.partition(about, len(sample) - rank, axis=1)[:, len(sample) - rank]
+    selections = [_Selection(share, k, size) for share in np.array_split(least, threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        mapped: Callable[..., Iterator[None]] = pool.map if threads > 1 else map
+        for start in range(0, len(passages), size):
+            shares = np.array_split(products(passages[start : start + size]), threads)
+            list(mapped(_Selection.add, selections, shares, [start] * threads))
+    tops = [selection.best() for selection in selections]
+    scores, rows = np.concatenate([top.scores for top in tops]), np.concatenate([top.rows for top in tops])
+    again = np.flatnonzero(np.concatenate([selection.passed for selection in selections]) < k)
+    if len(again):
+        top = _processor(queries[again], passages, k, guessing=False)
+        scores[again], rows[again] = top.scores, top.rows
     return Top(scores, rows)
 
 
-@contextmanager
-def _through_blas() -> Iterator[None]:
-    """Lower faiss's threshold: from 1.15 on it leaves BLAS, and becomes much slower, below 128,000 query values."""
-    import faiss
+def _onednn_is_quicker() -> bool:
+    import torch
 
-    before = faiss.cvar.distance_compute_blas_threshold
-    faiss.cvar.distance_compute_blas_threshold = 1
-    try:
-        yield
-    finally:
-        faiss.cvar.distance_compute_blas_threshold = before
+    return torch.backends.mkldnn.is_available() and "AVX512" in torch.backends.cpu.get_cpu_capability()
+
+
+class _Selection:
+    """The best k of each query, of products that come slice by slice, `[m, size]` or less.
+
+    Only a product above `least`, `[m]`, is written down: at first what is given, then the k-th best so far. Where a
+    query has more than 2k, all are cut to k, those that have fewer with gaps between them. `passed` counts, by query,
+    all that were written down: with fewer than k, `best` has gaps.
+    """
+
+    def __init__(self, least: Matrix, k: int, size: int) -> None:
+        self.passed, self._filled = np.zeros((2, len(least)), np.int64)
+        self._least, self._k, self._room = least, k, 2 * k + size
+        self._scores = np.full((len(least), self._room), -np.inf, np.float32)
+        self._rows = np.zeros((len(least), self._room), np.int64)
+
+    def add(self, products: Matrix, start: int) -> None:
+        """Take the products with the passages from row `start` on."""
+        passing = np.flatnonzero(~(products <= self._least[:, None]))  # nothing is at most NaN: all pass
+        queries, columns = np.divmod(passing, products.shape[1])
+        more = np.bincount(queries, minlength=len(self.passed))
+        firsts = np.arange(len(more)) * self._room + self._filled - (np.cumsum(more) - more)
+        places = np.arange(len(passing)) + np.repeat(firsts, more)
+        self._scores.reshape(-1)[places], self._rows.reshape(-1)[places] = products.take(passing), start + columns
+        self.passed += more
+        self._filled += more
+        if self._filled.max() > 2 * self._k:
+            best = self.best()
+            self._scores[:, : self._k], self._rows[:, : self._k] = best.scores, best.rows
+            self._scores[:, self._k :] = -np.inf
+            self._filled[:], self._least = self._k, np.fmax(self._least, best.scores.min(1))
+
+    def best(self) -> Top:
+        """Return the best k so far."""
+        width = max(self._k, int(self._filled.max()))
+        return _best(self._scores[:, :width], self._rows[:, :width], self._k)
 
 
 def _torch(queries: Matrix, passages: Matrix, k: int, device: str) -> Top:

@@ -2,7 +2,6 @@
 
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,14 +15,8 @@ from bench.retrieval import search as engine
 from bench.retrieval.search import Backend, Matrix, Similarity, VectorBlock, rank_candidates, search
 from bench.types import Candidates, Ranking, Tie
 
-BACKENDS: tuple[Backend, ...] = ("faiss", "torch")
+BACKENDS: tuple[Backend, ...] = ("auto", "torch")
 TIES: tuple[Tie, ...] = ("trec", "list")
-
-
-@pytest.fixture(autouse=True)
-def _faiss() -> None:
-    """Both backends are compared here, so both must be there."""
-    pytest.importorskip("faiss", reason="faiss is an extra: pip install 'retrieval-bench[cpu]'")
 
 
 def rows(matrix: npt.ArrayLike, prefix: str = "d") -> VectorBlock:
@@ -136,9 +129,9 @@ def test_both_backends_agree(data: st.DataObject) -> None:
     passages = rows(data.draw(values))
     queries = VectorBlock(["q"], np.asarray([[1, -1, 2][:width]], np.float32))
     k, tie = data.draw(st.integers(1, 70)), data.draw(st.sampled_from(TIES))
-    by_faiss, by_torch = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
-    assert by_faiss == by_torch
-    assert pairs(by_faiss) == by_hand(queries, passages, k, tie, "dot")
+    by_processor, by_torch = (list(search(queries, passages, k, tie, "dot", backend)) for backend in BACKENDS)
+    assert by_processor == by_torch
+    assert pairs(by_processor) == by_hand(queries, passages, k, tie, "dot")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -174,8 +167,7 @@ def test_a_backend_that_rounds_otherwise_gives_the_same(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("slow", ["faiss", "torch"])
 def test_the_quicker_searches_on_a_gpu(slow: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both search the first block and the quicker one the rest; a list that faiss cannot select is left to torch."""
-    import faiss
-
+    faiss = pytest.importorskip("faiss", reason="faiss is an extra: pip install 'retrieval-bench[cpu]'")
     queries, passages = crowded(4)
     expected, backends, real = list(search(queries, passages, 10, "trec", "cos")), [], engine._torch
 
@@ -203,38 +195,47 @@ def test_the_quicker_searches_on_a_gpu(slow: str, monkeypatch: pytest.MonkeyPatc
     assert {*backends} == {"torch"}
 
 
-def test_faiss_goes_through_blas_and_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few queries lie under its threshold; the setting holds during the search only."""
-    import faiss
+@pytest.mark.parametrize("onednn", [torch.backends.mkldnn.is_available(), False])
+@pytest.mark.parametrize("rhythm", [1, 9])
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_the_processor_finds_the_best_products(
+    threads: int, rhythm: int, onednn: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The best k of whole numbers, where any order of sums is exact: also where the sample misleads, and among NaN."""
+    rng = np.random.default_rng(0)
+    passages = np.asarray(rng.integers(-99, 99, (3000, 5)), np.float32)
+    passages[:200, 0] += 1000  # the first query is cut to k before the second has k
+    passages[:: engine._SAMPLED] *= rhythm  # whoever believes this sample takes too few
+    queries = np.asarray(rng.integers(-9, 9, (4, 5)), np.float32)
+    queries[:2], queries[3] = np.eye(2, 5), np.nan
+    monkeypatch.setattr(engine, "_onednn_is_quicker", lambda: onednn)
+    monkeypatch.setattr(engine, "_PRODUCTS", 4 * 64)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    for k in (1, 20, 400, 3000):
+        top = engine._processor(queries, passages, k)
+        for query, scores, rows in zip(queries[:3], top.scores, top.rows, strict=False):
+            products = passages @ query
+            np.testing.assert_array_equal(scores, products[rows])
+            assert len({*rows.tolist()}) == k
+            np.testing.assert_array_equal(np.sort(scores), np.sort(products)[-k:])
+        assert np.isnan(top.scores[3]).all()
 
-    thresholds, real = [], faiss.knn
 
-    def watched(*arguments: Any, **options: Any) -> Any:
-        thresholds.append(faiss.cvar.distance_compute_blas_threshold)
-        return real(*arguments, **options)
-
-    monkeypatch.setattr(faiss, "knn", watched)
-    before = faiss.cvar.distance_compute_blas_threshold
-    list(search(*crowded(3), 10, "trec", "dot", "faiss"))
-    assert thresholds
-    assert max(thresholds) <= 1 < before
-    assert faiss.cvar.distance_compute_blas_threshold == before
-
-
-def test_torch_searches_in_full_precision() -> None:
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_torch_searches_in_full_precision(backend: Backend) -> None:
     """Also where a training has allowed shorter numbers, and leaves them allowed."""
     queries, passages = crowded(4)
-    expected = list(search(queries, passages, 10, "trec", "dot", "torch"))
+    expected = list(search(queries, passages, 10, "trec", "dot", backend))
     torch.set_float32_matmul_precision("medium")
     try:
-        assert list(search(queries, passages, 10, "trec", "dot", "torch")) == expected
+        assert list(search(queries, passages, 10, "trec", "dot", backend)) == expected
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision("highest")
 
 
-def test_what_cannot_be_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Other widths, a cut of 0, infinite vectors, without faiss: how to install it, or torch where it is left open."""
+def test_what_cannot_be_searched() -> None:
+    """Other widths, a cut of 0, infinite vectors."""
     queries, passages = crowded(5)
     with pytest.raises(UsageError, match="queries have 24 dimensions, the passages 8"):
         list(search(queries, rows(np.ones((3, 8))), 1, "trec", "dot"))
@@ -243,12 +244,6 @@ def test_what_cannot_be_searched(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = VectorBlock(["q"], np.full((1, 24), np.nan, np.float32))
     with pytest.raises(UsageError, match="expected a finite"):
         list(search(broken, passages, 1, "trec", "dot"))
-    monkeypatch.setattr(engine, "find_spec", lambda _: None)
-    with pytest.raises(UsageError, match="faiss is not installed"):
-        list(search(queries, passages, 1, "trec", "dot", "faiss"))
-    expected = list(search(queries, passages, 5, "trec", "dot", "torch"))
-    monkeypatch.setattr(engine, "_faiss", None)
-    assert list(search(queries, passages, 5, "trec", "dot")) == expected
 
 
 PASSAGES = VectorBlock(["a", "b", "c", "d"], np.asarray([[1, 0], [2, 0], [1, 0], [0, 3]], np.float32))
