@@ -177,19 +177,19 @@ def libraries(find: Finder = version_of, requirements: Iterable[str] | None = No
 
 
 def torch_row() -> Diagnosis:
-    """Return the build of torch, the driver that torch's own report finds, and the devices that torch sees."""
+    """Return the build of torch, the driver as torch's own report finds it, and the devices that torch sees."""
     try:
         import torch
-        from torch.utils.collect_env import get_env_info
+        from torch.utils import collect_env
 
-        environment = get_env_info()
+        driver = collect_env.get_nvidia_driver_version(collect_env.run)  # its whole report asks pip, gcc and others
     except ModuleNotFoundError:
         return Diagnosis("torch", "not installed: nothing trains or encodes", "warn", f"Type: {reinstall('dense')}")
     except Exception as error:  # a broken build raises whatever it likes
         reason = f"{type(error).__name__}: {error}"
         return Diagnosis("torch", f"cannot be imported: {reason}", "fail", "Type: pip install --force-reinstall torch")
-    cuda, driver = environment.cuda_compiled_version, environment.nvidia_driver_version
-    build = f"{environment.torch_version}, {f'CUDA {cuda}' if cuda else 'no CUDA'}"
+    cuda = torch.version.cuda
+    build = f"{torch.__version__}, {f'CUDA {cuda}' if cuda else 'no CUDA'}"
     build += f", driver {driver}" if driver else ""
     devices = [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]
     devices += ["mps"] if torch.backends.mps.is_available() else []

@@ -1,7 +1,9 @@
 """Nothing happens early: what loads before a value is asked for, in a fresh interpreter."""
 
+import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib.metadata import distribution, version
 from pathlib import Path
 
@@ -50,47 +52,68 @@ import bench.cli.outcome, bench.pipeline.first_look, bench.pipeline.run, bench.s
 import bench.evaluation.significance.families as families
 families.stratified({'': ([0, 1], [1, 1])})
 """
-CASES = {
-    "the core": (f"import {', '.join(LIGHT)}", (*HEAVY, "scipy")),
-    "suites": (f"import {', '.join(f'suites.{name}' for name in BENCHMARKS)}", (*NUMERIC, "nltk", "suites.reported")),
+CASES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "the help of every command": (HELP, (*NUMERIC, *LATE)),
     "beir": ("import suites.beir", ("pydantic",)),
     "archives": ("import suites.mrtydi, suites.tatoeba, suites.askubuntu", ("tarfile",)),
-    "substitutes": (f"import {', '.join(f'suites.substitutes.{name}' for name in SUBSTITUTES)}", NUMERIC),
     "local files": (
         "import bench.data.fetching.local_files, bench.data.fetching.official",
         ("requests", "urllib3", "torch", "zipfile", "tarfile"),
     ),
+    "bench list": (
+        "from bench.cli import bench; from click.testing import CliRunner; CliRunner().invoke(bench, ['list'])",
+        (*NUMERIC, "filelock", "bench.store", "bench.pipeline", "bench.evaluation.results"),
+    ),
+    "suites": (f"import {', '.join(f'suites.{name}' for name in BENCHMARKS)}", (*NUMERIC, "nltk", "suites.reported")),
+    "substitutes": (f"import {', '.join(f'suites.substitutes.{name}' for name in SUBSTITUTES)}", NUMERIC),
     "a data set that is named": ("import bench.data.formats.irds as irds; irds.sources('beir/nq')", HEAVY),
     "a language without stemmer": (
         "from methods.bm25 import BM25; BM25.resolve(BM25.config(), 'sw')",
         ("torch", "numpy", "numba", "bm25s", "rank_bm25", "Stemmer", "icu4py"),
     ),
-    "the help of every command": (HELP, (*NUMERIC, *LATE)),
-    "bench list": (
-        "from bench.cli import bench; from click.testing import CliRunner; CliRunner().invoke(bench, ['list'])",
-        (*NUMERIC, "filelock", "bench.store", "bench.pipeline", "bench.evaluation.results"),
-    ),
+    "the core": (f"import {', '.join(LIGHT)}", (*HEAVY, "scipy")),
+    "all plugins, by their entry points, and what they bring": (LISTING, HEAVY),
     "a run that is repeated": (
         REPEATED,
         (*HEAVY, "scipy.stats", "regex"),
     ),
-    "all plugins, by their entry points, and what they bring": (LISTING, HEAVY),
 }
+"""Code, and what it may not import; each is run after those before it, so the lightest come first."""
+ALONE = ("local files", "bench list")
+"""Those that may not import what others may."""
 
 
-def loaded(code: str, folder: Path, heavy: tuple[str, ...] = HEAVY) -> set[str]:
-    """Run code in a fresh interpreter and return which modules of `heavy` it imported."""
-    script = f"{code}\nimport sys\nprint('\\n'.join(name for name in {heavy!r} if name in sys.modules))"
-    completed = subprocess.run([sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, check=False)
+IN_TURN = """
+import json, sys
+for name, (code, heavy) in json.loads(sys.argv[1]).items():
+    exec(code, {})
+    print(json.dumps([name, [module for module in heavy if module in sys.modules]]))
+"""
+
+
+def imported(cases: Mapping[str, tuple[str, tuple[str, ...]]], folder: Path) -> dict[str, list[str]]:
+    """Run code in a fresh interpreter, one piece after the other; return which of its heavy modules are there then.
+
+    What a piece imports is there for those behind it: it finds all that a process of its own would.
+    """
+    command = [sys.executable, "-c", IN_TURN, json.dumps(dict(cases))]
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
-    return set(completed.stdout.split())
+    return dict(map(json.loads, completed.stdout.splitlines()))
+
+
+@pytest.fixture(scope="module")
+def brought(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The heavy modules after each of `CASES`."""
+    folder, alone = tmp_path_factory.mktemp("empty"), {name: {name: CASES[name]} for name in ALONE}
+    in_turn = {name: case for name, case in CASES.items() if name not in ALONE}
+    return {name: heavy for cases in (in_turn, *alone.values()) for name, heavy in imported(cases, folder).items()}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_is_light(case: str, tmp_path: Path) -> None:
+def test_it_is_light(case: str, brought: dict[str, list[str]]) -> None:
     """Importing modules brings none of the heavy libraries."""
-    code, heavy = CASES[case]
-    assert loaded(code, tmp_path, heavy) == set()
+    assert brought[case] == []
 
 
 WITHOUT_TORCH = """
@@ -106,7 +129,10 @@ main()
 """
 
 
-@pytest.mark.parametrize(("method", "status", "says"), [("bm25", 0, "71.0"), ("msm", 2, "'retrieval-bench[dense]'")])
+@pytest.mark.parametrize(
+    ("method", "status", "says"),
+    [("bm25", 0, "71.0"), pytest.param("msm", 2, "'retrieval-bench[dense]'", marks=pytest.mark.slow)],
+)
 def test_without_torch(method: str, status: int, says: str, tmp_path: Path, texts: Path) -> None:
     """BM25 is indexed, searched and scored; a method that trains says what to install."""
     command = ["run", "--method", method, "--suite", "mrtydi", "--task", "sw", "--store", "store"]
@@ -127,4 +153,5 @@ def test_a_stage_without_torch_is_refused_when_planned(monkeypatch: pytest.Monke
 
 def test_the_measurement_sees_a_heavy_import(tmp_path: Path) -> None:
     """Otherwise the tests above would prove nothing; nor would an empty list of plugins."""
-    assert {"pytrec_eval", "methods.bm25", "suites.beir"} <= {*loaded("import pytrec_eval", tmp_path), *PLUGINS}
+    case = {"heavy": ("import pytrec_eval", HEAVY)}
+    assert {"pytrec_eval", "methods.bm25", "suites.beir"} <= {*imported(case, tmp_path)["heavy"], *PLUGINS}

@@ -102,7 +102,9 @@ def try_promises(
         for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_CURRENT_TEST"):
             patch.delenv(name, raising=False)
         module = Path(__file__).with_name("promises.py")
-        status = pytest.main([*_PYTEST, f"--rootdir={module.parent}", str(module)], plugins=[collector])
+        # Without the second, pytest looks at every file and folder next to those above the module, as in site-packages.
+        places = [f"--rootdir={module.parent}", f"--confcutdir={module.parent}"]
+        status = pytest.main([*_PYTEST, *places, str(module)], plugins=[collector])
     if collector.interrupt is not None:
         raise collector.interrupt
     if len(collector.verdicts) < len(checks):

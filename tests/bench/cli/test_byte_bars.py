@@ -9,7 +9,7 @@ import pytest
 from bench.cli.byte_bars import ByteBars
 from tests.terminal import displayed
 
-FILES = 200
+FILES = 60
 
 
 class Terminal(io.StringIO):

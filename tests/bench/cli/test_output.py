@@ -150,7 +150,13 @@ FULL = Path("/dev/full")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no such device on this system")
-@pytest.mark.parametrize("words", ["list methods", "list suites --json", "--help", "show bm25"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("list suites --json", "--help"),
+        *(pytest.param(words, marks=pytest.mark.slow) for words in ("list methods", "show bm25")),
+    ],
+)
 def test_a_full_disk_behind_standard_output_is_a_line(words: str) -> None:
     """No traceback, and the exit status of a failure of the machine."""
     command = [sys.executable, "-P", "-m", "bench", *words.split()]
@@ -161,7 +167,7 @@ def test_a_full_disk_behind_standard_output_is_a_line(words: str) -> None:
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="no such device on this system")
-@pytest.mark.parametrize("as_json", [True, False])
+@pytest.mark.parametrize("as_json", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_results_are_kept_where_the_table_cannot_be_printed(tmp_path: Path, *, as_json: bool) -> None:
     """The run is whole before anything is printed."""
     words = ["run", "--method", "bm25", "--suite", "beir", "--task", str(TINY), "--quiet", *["--json"] * as_json]

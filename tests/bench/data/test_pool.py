@@ -75,7 +75,7 @@ def says(item: Item) -> str:
     return item.text.strip().lower()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(PAIR_LISTS)
 def test_judged_is_what_a_reader_of_all_pairs_would_say(pairs: list[TrainingPair]) -> None:
     """By brute force over the pairs: ids that any positive of the query has, and what such positives say."""

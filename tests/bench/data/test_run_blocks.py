@@ -52,7 +52,7 @@ def _outcome(path: Path, tie: Tie) -> Run | str:
 
 
 @pytest.mark.parametrize("tie", ["trec", "list"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_damage_is_read_line_by_line_or_alike(tmp_path: Path, tie: Tie, seed: int) -> None:
     """A block is refused, or says what its lines say, the order of queries included."""
     rng, path, read = np.random.default_rng(seed), tmp_path / "run.txt", 0

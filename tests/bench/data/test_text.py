@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,11 @@ from bench.data.formats.faults import Faults
 from bench.data.formats.text import lines
 from tests.conftest import ReadErrors, WriteFile, traced
 
-PACK: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": partial(lzma.compress, preset=0),
+}
 EMPTY = "expected at least one line; write or fetch it again"
 UNPACK = "expected plain text or one of .gz, .bz2, .xz; unpack it first"
 RENAME = "as its name says; rename it to what it is, or write or fetch it again"

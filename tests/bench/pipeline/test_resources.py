@@ -112,6 +112,7 @@ def _planned(capsys: pytest.CaptureFixture[str], store: Path, *arguments: str) -
     return planned
 
 
+@pytest.mark.slow
 def test_the_table_of_the_guide(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """`--profile paper --devices 8xA100` needs neither a GPU nor a file; the batch is the paper's on any number."""
     rows, single = [], ("ict", "crop", "ccp", "msm", "auto-mlm", "contriever")

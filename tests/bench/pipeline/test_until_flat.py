@@ -35,7 +35,10 @@ from bench.types import Json
 from methods.crop import CROP, CropConfig
 from tests.conftest import plugin
 
-QUICK = ("method.pairs=4", "prepare.vocabulary=512", "budget.tokens=2000", "compute.threads=1")
+QUICK = (
+    *("method.pairs=4", "prepare.vocabulary=512", "budget.tokens=2000", "compute.threads=1"),
+    "encode.passage_length=32",
+)
 SURELY, GOES_ON = "curve.gain=1", "curve.gain=-1"
 
 
@@ -142,7 +145,7 @@ def test_one_that_gains_goes_on_to_the_bytes_of_the_whole_training(
     assert files == {name: (folder / name).read_bytes() for name in files}
 
 
-@pytest.mark.parametrize(("lost", "count"), [("", 5), ("look-2.json", 5 + 4)])
+@pytest.mark.parametrize(("lost", "count"), [("", 5), pytest.param("look-2.json", 5 + 4, marks=pytest.mark.slow)])
 def test_killed_trainings_stop_where_others_do(
     plugins: Plugins, request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, lost: str, count: int
 ) -> None:

@@ -24,10 +24,10 @@ LEXICON = 20
 """Words of the planted corpus."""
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A BEIR folder of five passages, whose test cannot be read, and a corpus of documents to train on."""
-    folder = tmp_path / "made"
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A BEIR folder of five passages, whose test cannot be read, and next to it documents to train on."""
+    folder = tmp_path_factory.mktemp("curves") / "made"
     (folder / "qrels").mkdir(parents=True)
     texts = {"p1": "red red red", "p2": "red blue blue blue", "p3": "green", "p4": "white", "p5": "black"}
     rows = [{"_id": name, "title": "", "text": text} for name, text in texts.items()]
@@ -41,21 +41,24 @@ def place(tmp_path: Path) -> Path:
     lines = "".join(f"{query}\t{text}\n" for query, text in judged.items())
     (folder / "qrels" / "dev.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
     (folder / "qrels" / "test.tsv").write_bytes(b"\xff\xfe no judgements")
-    (tmp_path / "long").mkdir()
+    long = folder.with_name("long")
+    long.mkdir()
     sentences = [f"word{at % LEXICON} word{at * 3 % LEXICON} word{at * 7 % LEXICON} red blue." for at in range(60)]
     documents = [
         {"id": str(at), "lang": "en", "title": "", "sentences": sentences[at : at + 4]}
         for at in range(len(sentences) - 4)
     ]
-    (tmp_path / "long" / "en.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    (long / "en.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
     return folder
 
 
 @pytest.fixture
-def curved(tmp_path: Path, place: Path, plugins: Plugins) -> Curved:
-    """Draw curves on the folder's dev part, in folders of its own."""
+def curved(place: Path, plugins: Plugins) -> Curved:
+    """Draw curves on the folder's dev part; what is trained is kept for other tests, where none has its own store."""
 
-    def call(methods: str, *sets: str, guarded: Plugins = plugins, **options: Any) -> tuple[CurvePlan, list[CurveFile]]:
+    def call(
+        methods: str, *sets: str, guarded: Plugins = plugins, kept: Path | None = None, **options: Any
+    ) -> tuple[CurvePlan, list[CurveFile]]:
         usual = ("prepare.vocabulary=512", "budget.tokens=2000", "data.language=en", "compute.threads=1")
         trained = methods != "bm25"
         request = Request(
@@ -64,10 +67,10 @@ def curved(tmp_path: Path, place: Path, plugins: Plugins) -> Curved:
             options.pop("tasks", (f"{place}:dev",)),
             sets=(*(usual if trained else usual[2:3]), *sets),
             backbone="scratch:1x16" if trained else None,
-            corpus=str(tmp_path / "long") if trained else None,
+            corpus=str(place.with_name("long")) if trained else None,
             **options,
         )
-        store = Store(tmp_path / "store")
+        store = Store(kept or place.with_name("store"))
         ready = prepare(request, guarded, store)
         return ready, run(ready, guarded, store, NullListener())
 
@@ -193,7 +196,7 @@ def test_variants_on_another_scoring_are_refused(
 ) -> None:
     """Curves of two regimes differ in more than their methods: before any work."""
     with pytest.raises(UsageError, match=told):
-        curved("", "curve.points=2", variants=variants(**options))
+        curved("", "curve.points=2", variants=variants(**options), kept=tmp_path / "store")
     assert not [*(tmp_path / "store").glob("artefacts/*")]
 
 
@@ -258,13 +261,13 @@ def test_a_training_that_stops_is_drawn_up_to_there(curved: Curved) -> None:
     assert lines.table("LogRank").shown()[0][-1] == "—"
 
 
-def test_again_trains_again(curved: Curved) -> None:
+def test_again_trains_again(curved: Curved, tmp_path: Path) -> None:
     """What is stored with another log is made anew, once, as by `bench run`."""
-    curved("crop", "curve.points=2")
+    curved("crop", "curve.points=2", kept=tmp_path)
     sets = ("curve.points=2", "train.probe_every=1")
-    ready, _ = curved("crop", *sets, again=True)
+    ready, _ = curved("crop", *sets, again=True, kept=tmp_path)
     assert {stage.name for stage in ready.plan.again} == {"train", "train_point"}
-    ready, _ = curved("crop", *sets, again=True)
+    ready, _ = curved("crop", *sets, again=True, kept=tmp_path)
     assert ready.plan.again == ()
 
 
@@ -278,13 +281,13 @@ def test_what_cannot_be_written_or_kept_is_told_before_any_work(
         run(ready, plugins, store, NullListener(), place / "corpus.jsonl")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**9, 10**9, 1000))
     with pytest.raises(UsageError, check=fields(hint="--store")):
-        curved("crop", "curve.points=2")
+        curved("crop", "curve.points=2", kept=store.root)
     assert not [*store.artefacts()]
 
 
 def test_a_folder_of_checkpoints_is_a_curve_of_steps(curved: Curved, tmp_path: Path, place: Path) -> None:
     """Two encoders of a training as checkpoint-10 and checkpoint-40; their values are those of these points."""
-    _, files = curved("crop", "curve.points=2")
+    _, files = curved("crop", "curve.points=2", kept=tmp_path / "store")
     ours = files[0].training.points
     encoders = sorted(
         (tmp_path / "store" / "artefacts").glob("train*/*/encoder"), key=lambda path: path.stat().st_mtime

@@ -4,9 +4,7 @@ import base64
 import hashlib
 import io
 import json
-import os
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
@@ -170,28 +168,13 @@ def typed(folder: Path, address: str, *words: str, token: str = TOKEN) -> subpro
     return subprocess.CompletedProcess(words, int(str(ended.value.code)), out.getvalue(), err.getvalue())
 
 
-def typed_in_process(folder: Path, address: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Type a command in a process of its own, to which variables alone name the hub."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    environment |= {"HF_ENDPOINT": address, "HF_HOME": str(folder / "hf"), "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "bench", *words],
-        cwd=folder,
-        env={**environment, "HF_TOKEN": TOKEN},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
 PUBLISH = ("publish", "mlm", "--to", "hf:me/small")
 
 
 def test_what_is_published_is_read_back(hub: tuple[Hub, str], trained: Path, texts: Path) -> None:
     """One commit with encoder, card and bundle; export and reproduce take it from there, from another folder."""
     state, address = hub
-    completed = typed_in_process(trained, address, *PUBLISH, "--json")
+    completed = typed(trained, address, *PUBLISH, "--json")
     assert completed.returncode == 0, completed.stderr
     report = json.loads(completed.stdout)
     files = state.repositories["me/small"]

@@ -90,6 +90,12 @@ def plugins() -> Plugins:
     return load({}, extra=[plugin("bench_methods", *METHODS)])
 
 
+@pytest.fixture(scope="module")
+def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of races that may begin with the trainings of each other."""
+    return tmp_path_factory.mktemp("races")
+
+
 @pytest.fixture
 def race(tmp_path: Path, tiny: Path, plugins: Plugins) -> Racing:
     """Plan a race on the embedded world, of encoders as small as can be; most trainers learn nothing of the corpus."""
@@ -105,14 +111,15 @@ def race(tmp_path: Path, tiny: Path, plugins: Plugins) -> Racing:
         *,
         guess: bool = False,
         variants: tuple[RequestVariant, ...] = (),
+        place: Path = tmp_path,
         **options: Any,
     ) -> Race:
         sets = ("budget.tokens=3000", "prepare.vocabulary=512", "compute.threads=1")
-        places = {"store": tmp_path / "store", "results": tmp_path / "results", "backbone": "scratch:1x32"}
+        places = {"store": place / "store", "results": place / "results", "backbone": "scratch:1x32"}
         usual = {"suite": "mrtydi", "task": "sw", "sets": sets, "device": "cpu", "corpus": str(corpus)}
         typed = {**usual, **places, **options}
         request = replace(Request.from_options(methods, seed=seed, **typed), variants=variants)
-        return prepare(request, plugins, Store(tmp_path / "store"), guess=guess)
+        return prepare(request, plugins, Store(place / "store"), guess=guess)
 
     return make
 
@@ -136,18 +143,18 @@ def trainings(race: Race, name: str, tmp_path: Path) -> list[int]:
 
 
 def test_what_is_below_another_is_dropped_by_test_and_trained_no_further(
-    race: Racing, plugins: Plugins, tmp_path: Path
+    race: Racing, plugins: Plugins, common: Path
 ) -> None:
     """Before the last look; a training that fails costs its method alone; no result is published."""
-    over = finished(race("idle,deaf,breaking", "0-5"), plugins, tmp_path)
+    over = finished(race("idle,deaf,breaking", "0-5", place=common), plugins, common)
     assert {name: over.fate(name) for name in over.methods} == {"idle": LEFT, "deaf": TESTED, "breaking": FAILED}
     (verdict,) = over.verdicts
     assert (verdict.better, verdict.worse, verdict.seeds) == ("idle", "deaf", 5)
     scores = {name: [over.score(name, seed) or 0.0 for seed in range(5)] for name in ("idle", "deaf")}
     gaps = [high - low for high, low in zip(*scores.values(), strict=True)]
     assert verdict.difference == pytest.approx(sum(gaps) / 5)
-    assert [trainings(over, name, tmp_path) for name in ("idle", "deaf")] == [[*range(5)]] * 2
-    assert trainings(over, "breaking", tmp_path) == [0, 2]
+    assert [trainings(over, name, common) for name in ("idle", "deaf")] == [[*range(5)]] * 2
+    assert trainings(over, "breaking", common) == [0, 2]
     assert over.work == (13.0, 18)  # what failed counts as a whole training
     printed = "\n".join(over.sentences)
     assert "deaf is below idle by test after 5 seeds" in printed
@@ -161,12 +168,12 @@ def test_what_is_below_another_is_dropped_by_test_and_trained_no_further(
     assert [look["taken"] for look in told["looks"]] == [True, True, True, False]
     assert told["work"] == {"spent": 13.0, "grid": 18, "saved": pytest.approx(5 / 18)}
     assert "| deaf | dropped by test |" in repr(over)
-    assert not list((tmp_path / "results").rglob("*"))
+    assert not list((common / "results").rglob("*"))
 
 
-def test_a_trainer_that_cannot_stop_is_not_guessed_about(race: Racing, plugins: Plugins, tmp_path: Path) -> None:
+def test_a_trainer_that_cannot_stop_is_not_guessed_about(race: Racing, plugins: Plugins, common: Path) -> None:
     """Which is said; it races on, to its only look where three seeds are all, and nothing is decided of three."""
-    over = finished(race("idle,deaf", "0-2", guess=True), plugins, tmp_path)
+    over = finished(race("idle,deaf", "0-2", guess=True, place=common), plugins, common)
     assert [note.partition(":")[0] for note in over.notes] == ["idle is not guessed about", "deaf is not guessed about"]
     assert all("a trainer that cannot stop on the way" in note for note in over.notes)
     assert not over.guesses

@@ -138,28 +138,34 @@ def test_variants_from_python(tmp_path: Path, tiny: Path) -> None:
     assert [cell.system.label for cell in cells] == expected
 
 
+@pytest.fixture(scope="module")
+def common(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store, and what is trained on."""
+    return tmp_path_factory.mktemp("variations")
+
+
 @pytest.fixture
-def carry(tmp_path: Path, with_methods: Callable[..., Plugins]) -> Carry:
-    """Run a method with variants."""
+def carry(tmp_path: Path, common: Path, with_methods: Callable[..., Plugins]) -> Carry:
+    """Run a method with variants; what is trained is kept for other tests."""
 
     def call(method: Method | str, typed: Typed, *, full: bool = False, **options: Any) -> tuple[Outcome, Request]:
         name = method if isinstance(method, str) else method.name
         plugins = load() if isinstance(method, str) else with_methods(method)
         request = Request((name,), ("beir",), results=tmp_path / "results", **options)
         request = with_variants(request, typed, plugins, full=full)
-        return run(request, plugins, Store(tmp_path / "store"), NullListener()), request
+        return run(request, plugins, Store(common / "store"), NullListener()), request
 
     return call
 
 
 @pytest.fixture
-def training(small: dict[str, Any], tiny: Path, tmp_path: Path) -> dict[str, Any]:
+def training(small: dict[str, Any], tiny: Path, common: Path) -> dict[str, Any]:
     """Options of a training of so few tokens that it takes no time."""
     texts = [json.loads(line)["text"] for line in (tiny / "corpus.jsonl").read_text().splitlines()]
     documents = [{"id": str(at), "lang": "en", "sentences": texts[at : at + 4]} for at in range(len(texts) - 4)]
-    (tmp_path / "en.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
+    (common / "en.jsonl").write_text("".join(json.dumps(document) + "\n" for document in documents))
     sets = ("prepare.vocabulary=512", "budget.tokens=2000", "data.language=en", "compute.threads=1")
-    return {**small, "corpus": str(tmp_path / "en.jsonl"), "sets": sets}
+    return {**small, "corpus": str(common / "en.jsonl"), "sets": sets}
 
 
 def test_gains_are_those_of_compare(carry: Carry, training: dict[str, Any], tmp_path: Path, plugins: Plugins) -> None:

@@ -23,8 +23,8 @@ from bench.training.views import SentencePairs, two_sentences
 
 def config_of(**changed: Any) -> TrainingConfig:
     """A config for trainings of a second."""
-    values: dict[str, Any] = {"pairs": 6, "learning_rate": 5e-3, "log_every": 3, "probe_every": 4, "probe_pairs": 4}
-    return TrainingConfig(**{**values, "checkpoint_tokens": 150, **changed})
+    values: dict[str, Any] = {"pairs": 6, "learning_rate": 5e-3, "log_every": 3, "probe_every": 8, "probe_pairs": 4}
+    return TrainingConfig(**{**values, "checkpoint_tokens": 300, **changed})
 
 
 class Head(torch.nn.Module):
@@ -41,15 +41,19 @@ class Head(torch.nn.Module):
         self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
 
 
+BUDGET = 1200
+"""Tokens of a training: some seventeen steps."""
 Train = Callable[..., Any]
 """Returns `Trained` of the conftest above."""
 
 
-@pytest.fixture
-def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Path, Mapping[str, Any]], Any]) -> Train:
+@pytest.fixture(scope="session")
+def train_into(corpus: Path, start: Path, trained: Callable[[Path, Path, Mapping[str, Any]], Any]) -> Train:
+    """Train into a folder, going on from what is there."""
+
     def make(
-        name: str,
-        tokens: int = 1200,
+        folder: Path,
+        tokens: int = BUDGET,
         seed: int = 1,
         after_step: Callable[[int], None] | None = None,
         advance: Advance = noop,
@@ -61,7 +65,7 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         log_values: Callable[[], Mapping[str, float]] | None = None,
         **changed: Any,
     ) -> Any:
-        folder, config = tmp_path / name, config_of(**changed)
+        config = config_of(**changed)
         out, parts = folder / "out", folder / "parts"
         out.mkdir(parents=True, exist_ok=True)
         job = TrainingJob(tokens=tokens, seed=seed, device="cpu", threads=1, flops=flops, until=until, cool=cool)
@@ -85,3 +89,15 @@ def train(tmp_path: Path, corpus: Path, start: Path, trained: Callable[[Path, Pa
         return trained(out, parts, metadata)
 
     return make
+
+
+@pytest.fixture
+def train(tmp_path: Path, train_into: Train) -> Train:
+    """Train into a folder of the test, by its name."""
+    return lambda name, **options: train_into(tmp_path / name, **options)
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory, train_into: Train) -> Any:
+    """The training with no option, to compare with."""
+    return train_into(tmp_path_factory.mktemp("whole"))

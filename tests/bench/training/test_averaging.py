@@ -10,13 +10,12 @@ from safetensors.torch import load_file
 
 from bench.config.layers import identity
 from bench.training.config import TrainingConfig
+from tests.bench.training.conftest import BUDGET
 
 Train = Callable[..., Any]
-TOKENS = 1200
-"""The budget of a training of the fixture."""
 
 
-@pytest.mark.parametrize("share", [0.4, 1.0])
+@pytest.mark.parametrize("share", [0.4, pytest.param(1.0, marks=pytest.mark.slow)])
 def test_the_exported_weights_are_the_mean_of_the_last_steps(train: Train, tmp_path: Path, share: float) -> None:
     """Of those that checkpoints hold after each step; log and cost are those of a training without."""
     kept: dict[int, dict[str, torch.Tensor]] = {}
@@ -32,7 +31,7 @@ def test_the_exported_weights_are_the_mean_of_the_last_steps(train: Train, tmp_p
     plain = train("plain", log_every=1, checkpoint_tokens=1, after_step=keep)
     steps = plain.metadata["steps"]
     kept[steps] = load_file(plain.out / "encoder/model.safetensors")
-    counted = [line["step"] for line in plain.log[1:] if line["tokens"] / TOKENS > 1 - share]
+    counted = [line["step"] for line in plain.log[1:] if line["tokens"] / BUDGET > 1 - share]
     assert len(counted) == (steps if share == 1 else pytest.approx(0.4 * steps, abs=1))
     averaged = train("averaged", log_every=1, checkpoint_tokens=1, average=share)
     for name, tensor in load_file(averaged.out / "encoder/model.safetensors").items():

@@ -137,7 +137,7 @@ def test_groups_are_positive_hard_ones_and_others() -> None:
 
 def test_it_learns_which_passage_answers_and_goes_on(fit: Fit, folder: Path) -> None:
     """From one in four to nearly all, on other wordings too; a training that begins with it keeps its head."""
-    learnt = fit("learns", epochs=10.0)
+    learnt = fit("learns", epochs=10.0, checkpoint_steps=None)
     lines, metadata, model = learnt.log, learnt.metadata, scoring.load(learnt.out / MODEL, threads=1)
     unseen = [f"Beasts the cod {word} now now now" for word in (*DOES, *IS)]
     scores = model.scores([("what owl", passage) for passage in unseen])
@@ -158,7 +158,7 @@ def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
     """Killed at several steps, dropout on, or never saved: the same bytes; another seed gives other weights."""
     expected = fit("whole")
     assert expected.metadata["steps"] == 12
-    for step in (1, 2, 5, 11):
+    for step in (1, 5, 11):
         with pytest.raises(InterruptedError):
             fit(f"killed{step}", kill=step)
         resumed = fit(f"killed{step}")
@@ -170,6 +170,7 @@ def test_a_killed_training_ends_with_the_same_bytes(fit: Fit) -> None:
     assert fit("third", seed=4).files()[weights] != first[weights]
 
 
+@pytest.mark.slow
 def test_one_in_bfloat16_resumes_exactly_too(fit: Fit) -> None:
     """And its first loss is nearly that in float32."""
     expected, exact = fit("whole", precision="bfloat16"), fit("exact")

@@ -8,9 +8,9 @@ import pytest
 
 from bench.core.workspace import Parts
 from bench.training import checkpoint
+from tests.bench.training.conftest import BUDGET
 
 Train = Callable[..., Any]
-BUDGET = 1200
 
 
 def killer(step: int) -> Callable[[int], None]:
@@ -23,7 +23,7 @@ def killer(step: int) -> Callable[[int], None]:
     return after
 
 
-@pytest.mark.parametrize("often", [1, None])
+@pytest.mark.parametrize("often", [pytest.param(1, marks=pytest.mark.slow), None])
 def test_a_training_that_stops_on_its_way_ends_with_the_same_bytes(train: Train, often: int | None) -> None:
     """At every point, killed between two of them too; and a point has the bytes that it has alone."""
     expected = train("whole", checkpoint_tokens=often)
@@ -57,15 +57,17 @@ def test_a_point_repeated_where_it_was_reached_takes_no_step(train: Train) -> No
     assert not checkpoint.is_past(Parts(first.parts.with_name("none")), 0.0)
 
 
-def test_the_log_of_a_point_is_the_beginning_of_the_whole(train: Train) -> None:
+def test_the_log_of_a_point_is_the_beginning_of_the_whole(train: Train, whole: Any) -> None:
     """Nothing is logged or probed for it."""
-    whole = (train("whole").out / "log.jsonl").read_text()
+    all_of_it = (whole.out / "log.jsonl").read_text()
     beginning = (train("point", until=0.5).out / "log.jsonl").read_text()
-    assert whole.startswith(beginning)
-    assert 0 < len(beginning) < len(whole)
+    assert all_of_it.startswith(beginning)
+    assert 0 < len(beginning) < len(all_of_it)
 
 
-@pytest.mark.parametrize("budget", [{"tokens": BUDGET}, {"tokens": 1, "flops": 5e7}])
+@pytest.mark.parametrize(
+    "budget", [{"tokens": BUDGET}, pytest.param({"tokens": 1, "flops": 5e7}, marks=pytest.mark.slow)]
+)
 def test_a_branch_cools_down(train: Train, budget: dict[str, Any]) -> None:
     """From the rate at the point to about 0 over a fifth more, whatever the budget is counted in."""
     log = train("whole", log_every=1, warm_up=0.0, **budget).log[1:]
@@ -83,9 +85,9 @@ def test_a_branch_cools_down(train: Train, budget: dict[str, Any]) -> None:
     assert falling[-1] < 0.5 * falling[0]
 
 
-def test_a_branch_from_a_copied_checkpoint_is_the_branch_itself(train: Train) -> None:
+def test_a_branch_from_a_copied_checkpoint_is_the_branch_itself(train: Train, whole: Any) -> None:
     """Also killed on its way; and the training that it left goes on as if there were none."""
-    expected, alone = train("whole"), train("alone", until=0.5, cool=0.2)
+    alone = train("alone", until=0.5, cool=0.2)
     assert alone.metadata["spent"] >= 0.6
     point = train("stops", until=0.5)
     branch = Parts(point.parts.parent.with_name("branch") / "parts")
@@ -93,7 +95,7 @@ def test_a_branch_from_a_copied_checkpoint_is_the_branch_itself(train: Train) ->
     with pytest.raises(InterruptedError):
         train("branch", until=0.5, cool=0.2, after_step=killer(alone.metadata["steps"] - 1))
     assert train("branch", until=0.5, cool=0.2).files() == alone.files()
-    assert train("stops").files() == expected.files()
+    assert train("stops").files() == whole.files()
 
 
 def test_a_branch_that_a_step_overshoots_has_one_all_the_same(train: Train) -> None:

@@ -65,7 +65,7 @@ def test_every_suite_hands_the_world_on(tmp_path: Path, suite: str) -> None:
                 for a, b in pairs
             )
             assert not {a.reader for a, _ in pairs} & {b.reader for _, b in pairs}
-            assert next(variant_subset.corpus.items.read()).text
+    assert next(variant.cells[0].tasks[0].subsets[0].corpus.items.read()).text
 
 
 def test_nothing_is_shared_between_worlds(tmp_path: Path) -> None:

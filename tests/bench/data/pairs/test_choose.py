@@ -104,6 +104,7 @@ def test_what_holds_no_pairs(write: WriteFile, tmp_path: Path, errors: ReadError
 
 
 @pytest.mark.skipif("BENCH_DATA" not in os.environ, reason="needs BENCH_DATA, the folder of official layouts")
+@pytest.mark.slow
 def test_real_english_pairs() -> None:
     """All pairs of the folder, by what each says of its source."""
     source = load_pairs(os.path.join(os.environ["BENCH_DATA"], "supervised/en"))  # noqa: PTH118 (as a user types it)

@@ -10,7 +10,7 @@ import pytest
 
 from experiments.curve_worlds import NOISE, SCATTER, SKILL, CurveWorld, measured
 
-DRAWS = 80
+DRAWS = 40
 MOST = 0.06 + 2 * math.sqrt(0.06 * 0.94 / DRAWS)
 
 
@@ -31,6 +31,7 @@ def test_a_clear_lead_is_found() -> None:
     assert estimates["false leads"][0] <= 0.06 + 2 * math.sqrt(0.06 * 0.94 / 20)
 
 
+@pytest.mark.slow
 def test_intervals_of_exponents_hold_the_truth() -> None:
     """In most worlds; and no method that rises is flat."""
     world = CurveWorld(4, 5, "rising", tasks=(60, 60))

@@ -90,10 +90,10 @@ def test_equal_methods_keep_the_level_and_a_lead_is_found(monkeypatch: pytest.Mo
     """By simulation, two methods, looks after three, four and five seeds; naive looks err in a tenth and more."""
     for name, value in {"_DRAWS": 500, "_MOST": 500, "MARGIN": 0.0}.items():
         monkeypatch.setattr(f"bench.evaluation.significance.families.{name}", value)
-    worlds = 250
+    worlds = 120
     equal = races.tally(races.spread(0, 5, 2), worlds, guess=False)
     assert equal["false"][0] <= 0.06 + 2 * math.sqrt(0.06 * 0.94 / worlds)
-    apart = races.tally(races.spread(8, 5, 2), 60, guess=False)
+    apart = races.tally(races.spread(8, 5, 2), 40, guess=False)
     assert apart["false"][0] == apart["best by test"][0] == 0
     assert apart["alone"][0] > 0.8
     assert apart["work"][0] < 0.95

@@ -160,7 +160,7 @@ RIGHT, WRONG = st.lists(ITEMS, min_size=1, max_size=2).map(tuple), st.lists(ITEM
 RECORDS = st.lists(st.builds(TrainingPair, QUESTION, RIGHT, WRONG), min_size=1, max_size=5)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(RECORDS, st.randoms(use_true_random=False), st.one_of(st.none(), st.sampled_from([0.5, 1.0])))
 def test_mined_negatives_never_hold_a_judged_positive(
     records: list[TrainingPair], chance: Any, margin: float | None

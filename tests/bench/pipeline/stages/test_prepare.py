@@ -224,6 +224,7 @@ def test_blocks_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 CODE = """
 import sys
+sys.modules["torch"] = None  # which nothing of this needs, and which takes seconds to import
 from pathlib import Path
 from bench.data.corpora.documents import documents
 from bench.pipeline.settings import PrepareConfig
@@ -237,6 +238,7 @@ stage.run(Workspace(folder / "out", Parts(folder / "parts")), {})
 """
 
 
+@pytest.mark.slow
 def test_other_processes_write_the_same(tmp_path: Path) -> None:
     """From files, with another hash seed and one thread."""
     file = tmp_path / "corpus.jsonl"

@@ -187,7 +187,7 @@ def test_a_larger_quota_holds_a_smaller_one(tmp_path: Path) -> None:
 def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Killed at any part, of any turn, or while reading."""
     monkeypatch.setattr(encoding, "BLOCK", 50)
-    documents = source(shuffled(corpus(60), 0))
+    documents = source(shuffled(corpus(40), 0))
     metadata, parts = prepared(tmp_path / "whole", documents, TEN)
     expected = tree(tmp_path / "whole" / "out")
     turns = {name.rpartition("-")[2] for name in parts if name.startswith("block")}
@@ -198,7 +198,7 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
             prepared(folder, documents, TEN, writes=writes)
         assert prepared(folder, documents, TEN)[0] == metadata
         assert tree(folder / "out") == expected
-    count = iter(range(100))
+    count = iter(range(70))
 
     def read() -> Iterator[Document]:
         for document in documents.read():
@@ -212,6 +212,7 @@ def test_interrupted_anywhere_same_bytes(tmp_path: Path, monkeypatch: pytest.Mon
     assert tree(tmp_path / "reading" / "out") == expected
 
 
+@pytest.mark.slow
 def test_blocks_turns_and_processes_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However the source is cut, however long a turn is, and whoever encodes."""
     documents = source(corpus())
@@ -232,10 +233,11 @@ def test_blocks_turns_and_processes_do_not_show(tmp_path: Path, monkeypatch: pyt
     assert tree(tmp_path / "two" / "out") == expected
 
 
+@pytest.mark.slow
 def test_text_beyond_the_horizon_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a language with far more than its quota; what is drawn is the same."""
-    monkeypatch.setattr(encoding, "BLOCK", 100)
-    documents, few = corpus(3000), SMALL.model_copy(update={"quota": 50})
+    monkeypatch.setattr(encoding, "BLOCK", 40)
+    documents, few = corpus(1200), SMALL.model_copy(update={"quota": 50})
     prepared(tmp_path / "all", source(documents), few)
 
     def size(folder: Path) -> int:

@@ -116,24 +116,28 @@ def broken() -> Callable[..., str]:
 
 
 Toy = Callable[..., DenseSubject]
+SMALL = ("method.pairs=16",)
+"""Batches with which a training learns sooner."""
 
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> DenseSubject:
     """A dense method that keeps every promise; what it made is shared."""
     folder = tmp_path_factory.mktemp("sound")
-    return DenseSubject(_toy("", folder / "litter"), "bench", folder, ("method.pairs=16",), 100_000)  # learns sooner so
+    return DenseSubject(_toy("", folder / "litter"), "bench", folder, SMALL, 40_000)
 
 
 @pytest.fixture
 def toy(tmp_path: Path, sound: DenseSubject, monkeypatch: pytest.MonkeyPatch) -> Iterator[Toy]:
-    """Make a dense method with a flaw; corpus and start are those of the sound one."""
+    """Make a dense method with a flaw; corpus, start and the size of a step are those of the sound one."""
     precision = torch.get_float32_matmul_precision()
     monkeypatch.delenv("TOY_WAS_HERE", raising=False)
 
     def make(flaw: str, module: str = "bench", **fields: Any) -> DenseSubject:
-        subject = DenseSubject(_toy(flaw, tmp_path / "litter", **fields), module, tmp_path / "trial")
+        subject = DenseSubject(_toy(flaw, tmp_path / "litter", **fields), module, tmp_path / "trial", SMALL)
         vars(subject).update(shards=sound.shards, start=sound.start)
+        if flaw != "uncounted":
+            vars(subject).update(first_step=sound.first_step)
         return subject
 
     yield make

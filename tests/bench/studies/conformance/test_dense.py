@@ -1,8 +1,10 @@
 """The kit on methods with an encoder: a sound one keeps every promise, and each flaw is found by its check."""
 
+import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,11 @@ Toy = Callable[..., DenseSubject]
 CHECKS = (*light.CHECKS, *training.CHECKS, *encoding.CHECKS)
 
 
-@pytest.mark.parametrize("check", CHECKS, ids=lambda check: str(check.name))
+@pytest.mark.parametrize(
+    "check",
+    [pytest.param(check, marks=[pytest.mark.slow] * (check.name == "fresh-process")) for check in CHECKS],
+    ids=lambda check: str(check.name),
+)
 def test_a_sound_method_keeps(sound: DenseSubject, check: Check) -> None:
     """Every promise."""
     (verdict,) = try_promises([check], sound)
@@ -45,7 +51,9 @@ FLAWS = {
 }
 
 
-@pytest.mark.parametrize("flaw", FLAWS)
+@pytest.mark.parametrize(
+    "flaw", [pytest.param(flaw, marks=[pytest.mark.slow] * (flaw == "anew")) for flaw in FLAWS], ids=[*FLAWS]
+)
 def test_a_flaw_is_found(toy: Toy, broken: Broken, flaw: str) -> None:
     """Each by its check, with a reason that names it."""
     name, words = FLAWS[flaw]
@@ -145,7 +153,16 @@ def test_an_encoders_flaw_is_found(
             return vectors if len(items) else np.zeros(0, np.float32)
         return spoil(vectors, items) if len(items) else vectors
 
+    def unspoilt(_: str, script: str, *, stdin: str, **__: Any) -> CompletedProcess[str]:
+        """Run here what a process of its own, which imports torch for seconds, would do without the flaw."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(TorchEncoder, "encode", encode)
+            patch.setattr("sys.stdin", io.StringIO(stdin))
+            exec(script, {})  # noqa: S102 (the kit's)
+        return CompletedProcess(script, 0, "", "")
+
     monkeypatch.setattr(TorchEncoder, "encode", spoilt)
+    monkeypatch.setattr(encoding, "run_python", unspoilt)
     subject = toy("")
     vars(subject).update(short=sound.short)
     assert words in broken(CHECKS, name, subject)
