@@ -352,17 +352,27 @@ def _brought(candidate: _Candidate, manager: pluggy.PluginManager) -> dict[str, 
 
     Raises `PluginError` where it breaks a promise, and whatever its code raises.
     """
-    plugin, solitary = candidate.fetch(), _new_manager()
-    try:
-        solitary.register(plugin, candidate.name)
-    except pluggy.PluginValidationError as error:
-        raise PluginError(str(error)) from error
-    _check_hooks(plugin, solitary)
-    brings = {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
+    plugin, name = candidate.fetch(), candidate.name
+    brings = _vetted_once(plugin, name) if candidate.distribution == DISTRIBUTION else _vetted(plugin, name)
     if plugin in manager.get_plugins():
         return {}
     manager.register(plugin, candidate.name)
     return brings
+
+
+def _vetted(plugin: object, name: str) -> dict[str, list[Any]]:
+    """Return what a plugin brings. Raises `PluginError` where it breaks a promise, and whatever its code raises."""
+    solitary = _new_manager()
+    try:
+        solitary.register(plugin, name)
+    except pluggy.PluginValidationError as error:
+        raise PluginError(str(error)) from error
+    _check_hooks(plugin, solitary)
+    return {key: _collect(solitary, kind) for key, kind in _KINDS.items()}
+
+
+_vetted_once = cache(_vetted)
+"""Ours are modules that stay as they are: whoever calls `bench.run` again need not wait for all of them again."""
 
 
 def _check_hooks(plugin: object, manager: pluggy.PluginManager) -> None:

@@ -5,7 +5,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,7 +24,6 @@ from transformers import PreTrainedTokenizerFast
 from bench import plugins as bench_plugins
 from bench.core.encoder_config import EncoderConfig, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
-from bench.core.installed import DISTRIBUTION
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
@@ -37,6 +35,7 @@ from bench.plugins import Plugins, load
 from bench.store.store import Store
 from bench.training.determinism import reproducible
 from bench.types import Json
+from tests.system.gathered import gathered_once
 
 SPECIAL = {"pad": 0, "cls": 1, "sep": 2, "mask": 3, "unk": 4}
 MARKS = {"pad": "[PAD]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]", "unk": "[UNK]"}
@@ -50,8 +49,12 @@ settings.load_profile("any machine")
 
 
 def pytest_collection_finish() -> None:
-    """Spare collections of garbage what imports have made: it stays to the end, and takes half a second to look at."""
+    """Spare collections of garbage what imports have made: it stays to the end, and takes half a second to look at.
+
+    And let them be rarer: a test makes little garbage, and looking for it took a fifteenth of the time.
+    """
     gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
@@ -61,22 +64,9 @@ def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
 
 @pytest.fixture(scope="session", autouse=True)
 def plugins_gathered_once() -> Iterator[None]:
-    """Join the installed plugins once in a process: each command that is typed in it would look at all of them anew.
-
-    What is not of this repository, or was imported anew, is looked at every time.
-    """
-    gather, gathered = bench_plugins._gather, dict[tuple[object, ...], Plugins]()
-
-    def once(candidates: Iterable[Any], names: tuple[str, ...] | None) -> Plugins:
-        listed = list(candidates)
-        modules = [sys.modules.get(candidate.module) for candidate in listed]
-        if None in modules or any(candidate.distribution != DISTRIBUTION for candidate in listed):
-            return gather(listed, names)
-        key = (names, *modules, *(candidate.name for candidate in listed))
-        return gathered.get(key) or gathered.setdefault(key, gather(listed, names))
-
+    """No command that is typed in this process looks at all of them anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bench_plugins, "_gather", once)
+        patch.setattr(bench_plugins, "_gather", gathered_once())
         yield
 
 
@@ -97,6 +87,12 @@ def isolated_environment(tmp_path_factory: pytest.TempPathFactory, monkeypatch: 
     """Neither what a developer has downloaded nor what ran before changes a test."""
     monkeypatch.setenv("BENCH_CACHE", str(tmp_path_factory.getbasetemp() / "no-cache"))
     torch.default_generator.manual_seed(0)  # `torch.manual_seed` asks for devices, which takes a millisecond
+
+
+@pytest.fixture
+def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check and add results in this process; one of its own with bounds takes a second to begin."""
+    monkeypatch.setattr("bench.cli.leaderboard_add.run_bounded", lambda *arguments: arguments[-1]())
 
 
 WriteFile = Callable[[str, str | bytes], Path]
@@ -384,31 +380,32 @@ torch.save(getattr(module, name)(*torch.load(f"{folder}/arguments.pt")), f"{fold
 dist.destroy_process_group()
 """
 _SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(["torch.distributed", "transformers.models.bert.modeling_bert"])
+_SERVER.set_forkserver_preload(["torch.distributed", "transformers.models.bert.modeling_bert", "tests.conftest"])
 
 
 TwoProcesses = Callable[..., list[Any]]
 
 
-@pytest.fixture
-def two_processes(tmp_path: Path) -> TwoProcesses:
+@pytest.fixture(scope="session")
+def two_processes(tmp_path_factory: pytest.TempPathFactory) -> TwoProcesses:
     """Run a function of a test module in two gloo processes; return what each gave, by rank.
 
     Arguments and results are tensors, numbers, texts, and lists, tuples or dicts of these. The processes are forked
-    from one that has imported torch, and nothing of the tests.
+    from one that has imported torch and what this file imports.
     """
 
     def run(function: Callable[..., Any], *arguments: Any) -> list[Any]:
-        torch.save(arguments, tmp_path / "arguments.pt")
-        place = {"path": function.__code__.co_filename, "name": function.__name__, "folder": str(tmp_path)}
+        folder = tmp_path_factory.mktemp("ranks")
+        torch.save(arguments, folder / "arguments.pt")
+        place = {"path": function.__code__.co_filename, "name": function.__name__, "folder": str(folder)}
         ranks = [_SERVER.Process(target=exec, args=(_RANK, {**place, "rank": rank})) for rank in range(2)]
         for process in ranks:
             process.start()
         for process in ranks:
             process.join(280)
-        errors = [(tmp_path / f"{rank}.txt").read_text() for rank in range(2)]
+        errors = [(folder / f"{rank}.txt").read_text() for rank in range(2)]
         assert [process.exitcode for process in ranks] == [0, 0], "\n".join(errors)
-        return [torch.load(tmp_path / f"{rank}.pt") for rank in range(2)]
+        return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
 
     return run
 

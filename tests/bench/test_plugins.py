@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from bench import plugins as plugins_module
 from bench.config.base import Config, setting
 from bench.core.errors import PluginError, UsageError
 from bench.hookspecs import hookimpl
@@ -373,3 +374,20 @@ def test_our_own_plugins_are_sound() -> None:
     assert plugins.suites["beir"].owner == "retrieval-bench (suites.beir)"
     twins = only(plugin("mine", bench_methods=[METHOD]), plugin("mine", bench_measures=[MEASURE]))
     assert list(twins.loaded) == ["mine", "mine of given directly"]
+
+
+def test_ours_are_vetted_once_in_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loaded again next to another's, only the other's hooks are looked at."""
+    theirs, real = plugin("theirs", bench_methods=[METHOD]), plugins_module._check_hooks
+    first = load(extra=[theirs])
+    looked_at: list[object] = []
+
+    def noted(plugin: object, manager: Any) -> None:
+        looked_at.append(plugin)
+        real(plugin, manager)
+
+    monkeypatch.setattr(plugins_module, "_check_hooks", noted)
+    second = load(extra=[theirs])
+    assert looked_at == [theirs]
+    assert (second.methods, second.suites) == (first.methods, first.suites)
+    assert len(second.loaded) > 20

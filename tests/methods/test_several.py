@@ -191,7 +191,10 @@ def test_no_process_outlives_the_one_that_started_it(tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
-def ten_batches(shards: str, pure: bool) -> list[tuple[list[int], list[str], float]]:
+Batches = list[tuple[list[int], list[str], float]]
+
+
+def ten_batches(shards: str, pure: bool) -> Batches:
     """Return what a process draws in ten batches, the languages of these documents, and its next own number."""
     corpus, rng = Shards(Path(shards)), np.random.default_rng(5 + rank())
     config = CropConfig.model_validate({"probe_pairs": 2, "language_pure": pure})
@@ -203,10 +206,21 @@ def ten_batches(shards: str, pure: bool) -> list[tuple[list[int], list[str], flo
     ]
 
 
+def pure_and_mixed(shards: str) -> list[Batches]:
+    """Ten batches of one language each, and ten of any."""
+    return [ten_batches(shards, pure) for pure in (True, False)]
+
+
+@pytest.fixture(scope="module")
+def drawn(two_processes: TwoProcesses, corpus: Path) -> list[list[Batches]]:
+    """What each of two processes draws."""
+    return two_processes(pure_and_mixed, str(corpus))
+
+
 @pytest.mark.parametrize("pure", [True, False])
-def test_each_draws_its_own_documents_of_one_language(pure: bool, corpus: Path, two_processes: TwoProcesses) -> None:
+def test_each_draws_its_own_documents_of_one_language(pure: bool, drawn: list[list[Batches]]) -> None:
     """Four each, none twice, views by chances of its own; the first process's generator counts."""
-    first, second = two_processes(ten_batches, str(corpus), pure)
+    first, second = (batches[not pure] for batches in drawn)
     for (first_documents, first_languages, first_number), (second_documents, second_languages, second_number) in zip(
         first, second, strict=True
     ):

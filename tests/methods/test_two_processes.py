@@ -87,14 +87,24 @@ def assert_equal(result: dict[str, Any], expected: dict[str, Any]) -> None:
             torch.testing.assert_close(tensor, expected_tensor, rtol=0, atol=1e-9)
 
 
+def all_computed(start: str, corpus: str) -> dict[str, dict[str, Any]]:
+    """Compute every case in this process."""
+    return {case: computed(*arguments, start, corpus) for case, arguments in CASES.items()}
+
+
+@pytest.fixture(scope="module")
+def both(two_processes: TwoProcesses, start_of: Start, corpus: Path) -> list[dict[str, dict[str, Any]]]:
+    """What each of two processes computes, by case."""
+    return two_processes(all_computed, str(start_of(EncoderConfig(pooling="mean"))), str(corpus))
+
+
 @pytest.mark.parametrize("case", CASES)
-def test_two_processes_are_one(case: str, two_processes: TwoProcesses, start_of: Start, corpus: Path) -> None:
+def test_two_processes_are_one(case: str, both: list[dict[str, Any]], start_of: Start, corpus: Path) -> None:
     """Mean loss, averaged gradients, statistics and queue; batches of different size where that may be."""
-    arguments = (*CASES[case], str(start_of(EncoderConfig(pooling="mean"))), str(corpus))
-    single = computed(*arguments)
+    single = computed(*CASES[case], str(start_of(EncoderConfig(pooling="mean"))), str(corpus))
     assert single["gradients"]
-    for result in two_processes(computed, *arguments):
-        assert_equal(result, single)
+    for results in both:
+        assert_equal(results[case], single)
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
 from operator import itemgetter
 from pathlib import Path
 from typing import TypeAlias
@@ -72,13 +73,19 @@ def sources(place: str) -> list[str]:
 
 def sample(seed: int, count: int) -> list[Mutation]:
     """Sample `count` of all mutations, each with equal probability, in the order of sampling."""
-    candidates = [
+    candidates = _candidates()
+    return random.Random(seed).sample(candidates, min(count, len(candidates)))
+
+
+@cache
+def _candidates() -> list[Mutation]:
+    """Return all mutations."""
+    return [
         mutation
         for place in PLACES
         for file in sources(place)
         for mutation in mutations(file, (ROOT / file).read_text(encoding="utf-8"))
     ]
-    return random.Random(seed).sample(candidates, min(count, len(candidates)))
 
 
 def record(folder: str, module: str, path: Path) -> None:

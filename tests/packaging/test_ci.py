@@ -30,18 +30,34 @@ def test_endless():
 """
 
 
+# `make` hands on what was typed after it, and would give it to the commands of these tests.
+_OUTER = {"MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES", "MAKELEVEL", "PYTEST_ADDOPTS", "PYTEST_ARGS", "SLOW_CAP"}
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return this process's environment, with more, and without what was typed to run these tests."""
+    return {name: value for name, value in os.environ.items() if name not in _OUTER} | more
+
+
 def run(*command: str | Path, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder; stderr is part of its output."""
     return subprocess.run(
         command,
         cwd=cwd,
-        env=os.environ | env,
+        env=environment(**env),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         check=False,
         timeout=120,
     )
+
+
+def test_what_was_typed_for_these_tests_reaches_no_command_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `make test PYTEST_ARGS=--durations=5` hands it on."""
+    monkeypatch.setenv("MAKEFLAGS", " -- PYTEST_ARGS=--durations=5 SLOW_CAP=7")
+    monkeypatch.setenv("PYTEST_ARGS", "--durations=5")
+    assert slow_command(500) == ["bash", str(ROOT / ".ci/slow"), "500", sys.executable]
 
 
 def slow_command(seconds: int) -> list[str]:
@@ -70,7 +86,10 @@ def suite(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("mark", ["", ALONE], ids=["side by side", "alone"])
+MARKS = [pytest.param("", id="side by side", marks=pytest.mark.slow), pytest.param(ALONE, id="alone")]
+
+
+@pytest.mark.parametrize("mark", MARKS)
 def test_slow_tests_stop_after_their_seconds_and_name_the_slowest(suite: Path, mark: str) -> None:
     """The test that is running then is the last one; the run fails. While it runs, a clock jumps by ten minutes."""
     jump = "time.sleep(0.5); clock = time.time; time.time = lambda: clock() + 600"
@@ -122,7 +141,7 @@ def test_slow_tests_that_are_timed_come_first_and_the_seconds_are_for_all(
     assert ("the 1 seconds for all slow tests are over" in result.stdout) == (seconds == 1)
 
 
-@pytest.mark.parametrize("mark", ["", ALONE], ids=["side by side", "alone"])
+@pytest.mark.parametrize("mark", MARKS)
 def test_a_test_that_hangs_is_named_when_it_is_interrupted(suite: Path, mark: str) -> None:
     """`timeout` sends SIGINT to all, as `.ci/run` does; pytest still prints durations, and what it was at.
 
@@ -134,7 +153,7 @@ def test_a_test_that_hangs_is_named_when_it_is_interrupted(suite: Path, mark: st
         process = subprocess.Popen(
             slow_command(100),
             cwd=suite,
-            env=os.environ | FEW_PLUGINS,
+            env=environment(**FEW_PLUGINS),
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -179,6 +198,7 @@ def is_alive(process: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_ci_ends_by_itself_and_names_what_failed(checkout: Path) -> None:
     """Steps after one that was stopped are run too; of a stopped one nothing survives."""
     script = checkout / ".ci" / "run"
@@ -199,7 +219,7 @@ def test_an_interrupt_ends_ci(checkout: Path) -> None:
     make = checkout / "bin" / "make"
     make.write_text(make.read_text().replace("trap '' INT", "trap 'kill %1; touch stopped; exit 1' INT"))
     path = f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    env = os.environ | {"PATH": path, "BENCH_DATA": "none", "PYTHON": sys.executable}
+    env = environment(PATH=path, BENCH_DATA="none", PYTHON=sys.executable)
     process = subprocess.Popen(["/bin/bash", ".ci/run"], cwd=checkout, env=env, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 30
     while not (checkout / "pid").exists() and time.monotonic() < deadline:

@@ -39,12 +39,17 @@ def test_the_trainer_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             encoder_config, trainer = config.encoder_config, f"{module}:NearTrainer"
             return [bench.Method("near", "1", "s", "c", config, encoder_config=encoder_config, trainer=trainer)]
 
+    texts = [" ".join(f"word{(at + step) % 97}" for step in range(12)) for at in range(400)]
+    rows = [{"id": str(at), "sentences": texts[at : at + 4]} for at in range(0, 400, 4)]
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "sw.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     outcome = bench.run(
         "near",
         "mrtydi",
         task="sw",
         set=SMALL,
         backbone="scratch:1x16",
+        corpus=str(tmp_path / "corpus"),
         store=tmp_path / "store",
         results=tmp_path / "results",
         plugins=[Page()],

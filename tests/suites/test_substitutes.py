@@ -205,7 +205,10 @@ def test_files_are_listed_with_their_checksums() -> None:
             assert splits >= set(part.counts) or substitute is askubuntu.DUPLICATES or not part.averaged
 
 
-@pytest.mark.parametrize("name", SUBSTITUTES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow if name == "xor-afriqa-en" else ()) for name in SUBSTITUTES],
+)
 def test_the_real_files(name: str, checked: Checked) -> None:
     """Every split of every task has the counts of the tables."""
     substitute, request = SUBSTITUTES[name], DataRequest("official", released(name))

@@ -177,7 +177,9 @@ def test_mini_data(name: str) -> None:
     assert korean.queries.reader != subset.queries.reader
 
 
-@pytest.mark.parametrize("split", xor_retrieve.SPLITS)
+@pytest.mark.parametrize(
+    "split", [pytest.param(name, marks=() if name == "dev" else pytest.mark.slow) for name in xor_retrieve.SPLITS]
+)
 def test_the_released_questions(split: str, checked: Checked) -> None:
     """Rows and counted questions of every language are those of the table."""
     root = released(xor_retrieve.SPLITS[split].path)

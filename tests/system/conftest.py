@@ -31,7 +31,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Bench:
+def bench(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch, unbounded: None) -> Bench:
     """Run `bench …` in a folder of its own and return what it printed.
 
     It runs in this process, or, where `seconds` are given, in one of its own that may take so long, and ends with the
@@ -76,7 +76,9 @@ def pinned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Cal
     place = tmp_path_factory.mktemp("pinned")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("BENCH_")}
     places = {name: str(place / name.lower()) for name in ("BENCH_CACHE", "HF_HOME", "NUMBA_CACHE_DIR")}
-    environment = {**inherited, **places, "IR_DATASETS_HOME": str(place / "irds"), "OMP_NUM_THREADS": "1"}
+    root = str(Path(__file__).parents[2])
+    paths = {"IR_DATASETS_HOME": str(place / "irds"), "PYTHONPATH": os.pathsep.join((root, *sys.path))}
+    environment = {**inherited, **places, **paths, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(Path(__file__).with_name("pinned.py"))]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=place, env=environment, stdin=pipe, stdout=pipe, text=True) as process:
@@ -91,7 +93,7 @@ def pinned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Cal
             return status, out, err
 
         yield place, call
-        requests.close()
+        process.kill()  # of itself it would take a second to leave
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,8 @@
 
 A request is a line of JSON, the words after `bench`; the answer is one: `[exit status, stdout, stderr]`. Versions of
 libraries and of Unicode are those written here, whatever is installed; the model of English sentences that NLTK may
-have is not found. Nothing of `bench` is touched but `bench.cli.main`, so that every module may be renamed.
+have is not found. Nothing of `bench` is touched but `bench.cli.main` and how plugins are gathered, so that every other
+module may be renamed.
 """
 
 import contextlib
@@ -14,6 +15,8 @@ import socket
 import sys
 import unicodedata
 from importlib.metadata import Distribution
+
+from tests.system.gathered import gathered_once
 
 VERSIONS = {
     "bm25s": "0.3.16",
@@ -55,6 +58,9 @@ def pin() -> None:
     socket.gethostname = lambda: "recorded"
     import nltk
 
+    from bench import plugins
+
+    plugins._gather = gathered_once()
     nltk.__version__ = VERSIONS["nltk"]
     nltk.data.path.clear()
 

@@ -93,7 +93,10 @@ def test_every_file_of_a_run_says_what_its_rows_are_called(rows: Path) -> None:
         assert made == committed - {("bm25", "seed-0")}
 
 
-@pytest.mark.parametrize(("names", "arm"), [(("arm-s", "bm25"), "arm-s"), (("ablations",), "ablations")])
+@pytest.mark.parametrize(
+    ("names", "arm"),
+    [pytest.param(("arm-s", "bm25"), "arm-s", marks=pytest.mark.slow), (("ablations",), "ablations")],
+)
 def test_files_of_runs_make_the_committed_rows(rows: Path, tmp_path: Path, names: Sequence[str], arm: str) -> None:
     """Suite, label, hash and seed of each row."""
     data = released("pretrain-nonsoftware")

@@ -22,6 +22,8 @@ COMMON = (
     "--set",
     "budget.tokens=2000",
     "--set",
+    "prepare.vocabulary=800",
+    "--set",
     "compute.threads=1",
 )
 VARIANTS = (
@@ -37,6 +39,7 @@ backbone = "scratch:1x16"
 results = "../filed"
 corpus = "CORPUS"
 set.budget.tokens = 2000
+set.prepare.vocabulary = 800
 set.compute.threads = 1
 
 [variants.first]

@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.system.conftest import write_folder
+
 Bench = Callable[..., Any]
 
 
@@ -152,11 +154,12 @@ def test_bm25_is_never_worse_on_dev_than_by_default(tmp_path: Path, bench: Any, 
     assert "RR@100 on dev, percent" in stdout
 
 
-@pytest.mark.parametrize("method", ["bm25", "crop"])
+@pytest.mark.parametrize("method", ["bm25", pytest.param("crop", marks=pytest.mark.slow)])
 def test_the_command_in_a_file_of_settings_runs_as_it_stands(
-    tmp_path: Path, folder: Path, corpus: Path, bench: Any, run_json: RunJson, method: str
+    tmp_path: Path, corpus: Path, bench: Any, run_json: RunJson, method: str
 ) -> None:
     """From the same folder, whatever was typed for the sweep; a method that trains finds its training done."""
+    folder = write_folder(tmp_path / "made", documents=100, queries=20)
     (folder / "qrels" / "dev.tsv").write_bytes((folder / "qrels" / "test.tsv").read_bytes())
     store = tmp_path / "store"
     sizes = ("budget.tokens=4000", "prepare.vocabulary=800", "prepare.max_documents=60", "train.average=0.5")

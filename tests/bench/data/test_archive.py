@@ -83,9 +83,6 @@ def test_links_missing_and_broken_members(tmp_path: Path) -> None:
         list(lines(Member(inner, "r/plain.gz")))
 
 
-LARGE = b"".join(b"%d %d\n" % (at, at * 7919 % 10007) for at in range(1_000_000))  # beyond what is kept
-
-
 def scans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note every pass over an archive from now on, by its name."""
     passes, real = list[str](), archive_module.tar_stream
@@ -103,9 +100,10 @@ def test_one_pass_over_a_large_file_has_its_small_neighbours(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: bool
 ) -> None:
     """Before or behind it; a changed archive is read anew, and a file that was left in the middle leads no further."""
-    assert len(LARGE) > archive_module._SMALL
+    content = b"".join(b"%d %d\n" % (at, at * 7919 % 10007) for at in range(1_000_000))
+    assert len(content) > archive_module._SMALL
     small = {"r/t.tsv": TEXT.encode(), "r/q.txt": b"q\n", "r/z.tsv.gz": gzip.compress(TEXT.encode())}
-    large = {"c/docs.jsonl.gz": gzip.compress(LARGE, 0)}
+    large = {"c/docs.jsonl.gz": gzip.compress(content, 0)}
     path = pack(tmp_path / "a.tar", large | small if behind else small | large, mode="w")
     passes = scans(monkeypatch)
     next(lines(Member(path, "c/docs.jsonl.gz")))

@@ -2,9 +2,9 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 
-import nltk
 import pytest
 import regex
 from hypothesis import example, given
@@ -118,9 +118,9 @@ def test_reading_stops_at_the_answer_or_the_budget() -> None:
 
 def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Without a model they end neither at an abbreviation nor at an initial; a model that NLTK finds is used."""
-    monkeypatch.setattr(nltk.data, "path", [])
+    monkeypatch.setattr("nltk.data.path", [])
     splitter = tokeniser.__wrapped__()  # asked once a process otherwise
-    assert splitter.name == f"nltk-{nltk.__version__}:word_tokenize:abbreviations/1"
+    assert splitter.name == f"nltk-{version('nltk')}:word_tokenize:abbreviations/1"
     text = "Dr. J. Smith of the U.S. Navy left Moscow. He didn't return."
     words = ["Dr.", "J.", "Smith", "of", "the", "U.S.", "Navy", "left", "Moscow", ".", "He", "did", "n't", "return"]
     assert splitter.tokenise(text) == [*words, "."]
@@ -134,7 +134,7 @@ def test_the_name_says_how_sentences_were_split(monkeypatch: pytest.MonkeyPatch,
     for name in ("collocations.tab", "sent_starters.txt", "ortho_context.tab"):
         (folder / name).write_text("")
     (folder / "abbrev_types.txt").write_text("qux\n")
-    monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
+    monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
     splitter = tokeniser.__wrapped__()
-    assert splitter.name == f"nltk-{nltk.__version__}:word_tokenize:punkt_tab"
+    assert splitter.name == f"nltk-{version('nltk')}:word_tokenize:punkt_tab"
     assert splitter.tokenise("A qux. Bar. A dr. Foo.") == ["A", "qux.", "Bar", ".", "A", "dr", ".", "Foo", "."]

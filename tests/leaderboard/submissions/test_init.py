@@ -27,7 +27,9 @@ Type = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture
-def type_in(capsys: pytest.CaptureFixture[str], ran: Ran) -> Type:
+def type_in(capsys: pytest.CaptureFixture[str], unbounded: None) -> Type:
+    """Type a command of boards; `test_records.py` types some with bounds."""
+
     def call(*words: str | Path) -> tuple[int, str]:
         capsys.readouterr()
         with pytest.raises(SystemExit) as ended:

@@ -162,6 +162,6 @@ def test_the_vector_gives_hidden_tokens_away(train_method: Callable[..., Any]) -
     common |= {"log_every": 20, "probe_every": 1000, "probe_pairs": 4}
     auto = AutoMlmConfig(**common)
     plain = AutoMlmConfig(**common, automlm=False, mlm=True)
-    with_vector = train_method("auto", AutoMlmTrainer(auto), auto.encoder_config(), tokens=24_000).log[-1]["automlm"]
-    without_vector = train_method("plain", AutoMlmTrainer(plain), plain.encoder_config(), tokens=12_000).log[-1]["mlm"]
+    with_vector = train_method("auto", AutoMlmTrainer(auto), auto.encoder_config(), tokens=16_000).log[-1]["automlm"]
+    without_vector = train_method("plain", AutoMlmTrainer(plain), plain.encoder_config(), tokens=8_000).log[-1]["mlm"]
     assert with_vector < without_vector - 0.3

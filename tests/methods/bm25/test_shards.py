@@ -150,8 +150,8 @@ def test_the_scorer_is_compiled_once_a_machine(tmp_path: Path, monkeypatch: pyte
 def test_many_shards_rank_as_one(
     index_of: IndexOf, monkeypatch: pytest.MonkeyPatch, variant: str, tie: Tie, size: int
 ) -> None:
-    """Documents, scores and the order of ties, at every depth; hundreds of documents tie here."""
-    texts = [" ".join(text[:4]) for text in draw(4, 400, 6)]
+    """Documents, scores and the order of ties, at every depth; a hundred documents tie here."""
+    texts = [" ".join(text[:4]) for text in draw(4, 150, 6)]
     texts += ["", *["w1 w2"] * 30, " ".join(["w3"] * 150), "w5 w5"]
     single_shard = index_of(texts, variant=variant)
     monkeypatch.setattr(tokens, "SHARD", size)
@@ -181,6 +181,7 @@ def test_a_column_holds_what_was_promised(tmp_path: Path) -> None:
         add(np.zeros(1))
 
 
+@pytest.mark.slow
 def test_memory_hardly_grows_with_the_corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight bytes a document (where its id begins) and little more: what one shard takes, it takes once."""
     monkeypatch.setattr(tokens, "SHARD", 1 << 14)

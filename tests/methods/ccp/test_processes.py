@@ -54,11 +54,26 @@ def views() -> tuple[torch.Tensor, torch.Tensor]:
     return first, second
 
 
-@pytest.mark.parametrize("sets", cases("two-processes-are-one"), ids=",".join)
-def test_two_processes_are_one(two_processes: TwoProcesses, sets: list[str]) -> None:
+JOINED: list[list[str]] = cases("two-processes-are-one")
+NOT_GATHERED = ["gather_negatives=false"]
+
+
+def steps() -> dict[str, Step]:
+    """Carry out the step with all settings, in this process."""
+    return {",".join(sets): step(*views(), sets) for sets in ([], NOT_GATHERED, *JOINED)}
+
+
+@pytest.fixture(scope="module")
+def both(two_processes: TwoProcesses) -> list[dict[str, Step]]:
+    """What each of two processes computes, by settings."""
+    return two_processes(steps)
+
+
+@pytest.mark.parametrize("sets", JOINED, ids=",".join)
+def test_two_processes_are_one(both: list[dict[str, Step]], sets: list[str]) -> None:
     """Means of losses and gradients, statistics, and the bank's rows (the same on both, in rank order)."""
     first_view, second_view = views()
-    first, second = two_processes(step, first_view, second_view, sets)
+    first, second = (results[",".join(sets)] for results in both)
     joined = step(first_view, second_view, sets)
     torch.testing.assert_close((first["losses"] + second["losses"]) / 2, joined["losses"], rtol=0, atol=1e-9)
     for mine, expected in zip(first["gradients"], joined["gradients"], strict=True):
@@ -72,10 +87,10 @@ def test_two_processes_are_one(two_processes: TwoProcesses, sets: list[str]) -> 
     torch.testing.assert_close(first["mean"], joined["mean"], rtol=0, atol=1e-9)
 
 
-def test_statistics_are_each_process_s_own(two_processes: TwoProcesses) -> None:
+def test_statistics_are_each_process_s_own(both: list[dict[str, Step]]) -> None:
     """Without `head.sync_bn`, as one process that normalises the halves by themselves."""
     first_view, second_view = views()
-    results = two_processes(step, first_view, second_view, [])
+    results = [computed[""] for computed in both]
     for result, mine in zip(results, (slice(CUT), slice(CUT, None)), strict=True):
         head = present(trainer_of([])[1].head)
         for _ in range(2):
@@ -84,13 +99,12 @@ def test_statistics_are_each_process_s_own(two_processes: TwoProcesses) -> None:
     assert not torch.allclose(results[0]["mean"], results[1]["mean"])
 
 
-def test_a_process_meets_its_own_windows_where_they_are_not_gathered(two_processes: TwoProcesses) -> None:
+def test_a_process_meets_its_own_windows_where_they_are_not_gathered(both: list[dict[str, Step]]) -> None:
     """While the bank is empty: the loss of the half alone, weighed by its share of the windows."""
     first_view, second_view = views()
-    sets = ["gather_negatives=false"]
-    results = two_processes(step, first_view, second_view, sets)
+    results = [computed[",".join(NOT_GATHERED)] for computed in both]
     for result, mine in zip(results, (slice(CUT), slice(CUT, None)), strict=True):
-        trainer, modules = trainer_of(sets)
+        trainer, modules = trainer_of(NOT_GATHERED)
         head = present(modules.head)
         queries, keys = head(first_view[mine], second_view[mine])
         alone, _ = trainer.contrast(None, queries, keys, LANGUAGES[mine])

@@ -291,8 +291,9 @@ def test_a_layout_is_read_as_the_library_reads_it(name: str, tmp_path: Path) -> 
 )
 def test_as_many_tokens_as_a_model_has_positions_for(family: str, tmp_path: Path) -> None:
     """Of a text beyond them are kept as many as the model itself runs: 80, or 78 behind the padding id."""
-    more = {"default_language": "en_XX"} if family == "xmod" else {}
-    model = AutoModel.from_config(AutoConfig.for_model(family, **{**SIZES, **more})).train(False)
+    more: dict[str, dict[str, Any]] = {"xmod": {"default_language": "en_XX"}, "luke": {"entity_vocab_size": 8}}
+    sizes = {**SIZES, **more.get(family, {})}
+    model = AutoModel.from_config(AutoConfig.for_model(family, **sizes)).train(False)
     runs = 0
     with torch.no_grad(), suppress(IndexError, RuntimeError):
         for runs in range(77, 90):
