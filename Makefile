@@ -77,11 +77,11 @@ demo: $(STAMP) ## the main job in short: BM25 at once, then pretrain, encode, se
 	@$(BIN)/bench leaderboard build --results results --out site
 	@$(if $(FULL),,echo "a fifth of the tokens and a quarter of the texts: make demo FULL=1 makes the table of the README")
 
-demo-seeds: $(STAMP) ## the demo with three seeds: the mean of each system, and tests that hold for methods
+demo-seeds: $(STAMP) ## the demo with three seeds: means, and tests that hold for methods
 	@$(BIN)/bench run --method bm25,msm --suite mrtydi --seed 0,1,2 --store store --results results
 	@$(BIN)/bench compare bm25 msm msm@init --suite mrtydi --data mini --results results
 
-worlds: $(STAMP) ## the ranking of METHODS under the five settings of the embedded world (bench/data/mini/README.md)
+worlds: $(STAMP) ## rank METHODS under the five settings of the embedded world (bench/data/mini/README.md)
 	@for world in $$($(BIN)/python -c 'from bench.data.mini import PRESETS; print(*PRESETS)'); do \
 	  $(BIN)/bench run --method $(METHODS) --suite mrtydi,tatoeba --set mini.world=$$world --store store --results results || exit 1; \
 	done
@@ -93,11 +93,11 @@ test-processors: $(STAMP) ## the training tests with the arithmetic of processor
 	@ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 MKL_CBWR=AVX2 $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
 	@ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=SSE41 MKL_CBWR=COMPATIBLE $(PYTEST) $(TRAINING) $(PYTEST_ARGS)
 
-calibration: $(STAMP) ## how often the tests of boards are right, by simulation (docs/calibration.md)
+calibration: $(STAMP) ## how often significance tests are right, by simulation (docs/calibration.md); an hour
 	@$(BIN)/python -m experiments.calibration
 	@$(BIN)/python -m experiments.races --write
 
-bench: $(STAMP) ## how fast the work is, compared with other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
+bench: $(STAMP) ## speed compared with other libraries in one process (docs/performance.md); ROWS names some, FULL=1 is larger
 	@$(BIN)/python -m experiments.speed $(if $(FULL),--full) $(ROWS)
 
 rows: $(STAMP) ## unpack the committed results into build/rows (experiments/README.md)
@@ -115,11 +115,11 @@ test-slow: $(STAMP) ## the tests that take minutes
 five-million: $(STAMP) ## five million passages indexed, encoded and searched in 2 GiB, into docs/five-million.json; half an hour
 	@OMP_NUM_THREADS=1 BENCH_PASSAGES=5000000 BENCH_RECORD=1 $(BIN)/python -m pytest -m slow tests/system/test_five_million.py $(PYTEST_ARGS)
 
-full-size: $(STAMP) ## what a plan says of BM25 over five million passages and what comes, and what float16 changes with DATA, into docs/full-size.md; half an hour
+full-size: $(STAMP) ## BM25 over five million passages against its plan, and with DATA vectors in float16 (docs/full-size.md); half an hour
 	@$(BIN)/python -m experiments.full_size bm25
 	@$(if $(DATA),$(BIN)/python -m experiments.full_size float16 '$(DATA)')
 
-signed-plans: $(STAMP) ## plans of three runs against what they take (docs/signed-plans.md), with DATA=FOLDER of official data
+signed-plans: $(STAMP) ## resources planned and used by three runs on DATA=FOLDER of official data (docs/signed-plans.md)
 	@$(BIN)/python -m experiments.signed_plans $(DATA)
 
 test-gpu: $(STAMP) ## what only a GPU can show (docs/gpu.md); needs one, and EXTRAS=gpu

@@ -23,13 +23,16 @@ _ALIKE = 12  # files of one folder and one host; more are one row
 
 _LEAD = """# Sources
 
-Where everything that can be fetched comes from, and whose figures are compared with it. The table is
-[suites/sources.json](../suites/sources.json), which is shipped with the package and made by `make docs` of what suites,
-corpora and presets say: addresses in the order in which they are tried, size, checksums, and where these are from.
-`first fetch` means that nobody published a checksum: what comes first is recorded next to the file, and compared ever
-after. `hf://` is the Hugging Face hub (`HF_ENDPOINT`, `HF_TOKEN`), whose own sha256 counts as published.
+Where everything that can be fetched comes from, and who published its size and checksum. `make docs`
+writes this page and [suites/sources.json](../suites/sources.json), which is part of the package, from what suites,
+corpora and presets declare.
 
-`bench data probe [NAME]` asks each address, on your machine, and says open, moved, other, gone or unknown."""
+- Addresses are listed in the order in which they are tried. `hf://` is the Hugging Face hub (`HF_ENDPOINT`,
+  `HF_TOKEN`), whose own sha256 counts as published.
+- `first fetch` means that nobody published a checksum: that of the first download is recorded next to the file, and
+  later ones are compared with it.
+
+`bench data probe [NAME]` tries each address from your machine and prints open, moved, other, gone or unknown."""
 
 
 def table() -> dict[str, Any]:

@@ -10,6 +10,7 @@ names it and fails.
 
 import json
 import math
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +34,8 @@ START, FIXED = "start", "fixed"
 """Names of the systems of a world that are no methods; methods are `000`, `001` and so on."""
 HARD, SKILL, NOISE = 10.0, 10.0, 3.0
 """Standard deviations over questions, points: of difficulty, of what a system makes of one, of what a training does."""
+RESULTS, MISSED = "## Results", "**missed:**"
+"""Heading before the tables, and the mark of what misses its bound."""
 DRAWS = 1_000
 """Of a family: as many keep the level of a simulated test, and more would decide hardly anything else."""
 
@@ -294,8 +297,7 @@ def _share(estimate: float, draws: int) -> Estimate:
 
 def bounds(row: Mapping[str, Any]) -> tuple[float, float]:
     """Return what the estimate of a row may be at least and at most."""
-    least = row["before"] - row["loss"] if "loss" in row else row.get("least", -math.inf)
-    return least, row.get("most", math.inf)
+    return row.get("least", -math.inf), row.get("most", math.inf)
 
 
 def keeps(row: Mapping[str, Any], estimate: Estimate) -> bool:
@@ -325,8 +327,17 @@ def main(word: str = "") -> None:
     path.parent.mkdir(exist_ok=True)
     finished = json.loads(path.read_bytes()) if path.exists() else {}
     engine = families._DRAWS, families._MOST, families.MARGIN
-    lines, missed = [], []
+    lines, missed, section = list[str](), [], ""
     for row in cases("calibration"):
+        if row["section"] != section:
+            section = row["section"]
+            lines += [
+                "",
+                f"### {section}",
+                "",
+                "| case | simulations | bound | estimate | Monte-Carlo error |",
+                "|---" * 5 + "|",
+            ]
         if word not in row["case"] and row["case"] in there:
             lines.append(there[row["case"]])
             continue
@@ -343,21 +354,25 @@ def main(word: str = "") -> None:
             missed.append(row["case"])
         lines.append(_line(row, estimate))
     families._DRAWS, families._MOST, families.MARGIN = engine
-    before = page.read_text(encoding="utf-8").partition("|---")[0].rpartition("| case")[0]
-    head = "| case | worlds | bound | estimate | its error | before |\n|---|---|---|---|---|---|\n"
+    by_hand = page.read_text(encoding="utf-8").partition(f"{RESULTS}\n")[0]
+    bounded = [line for line in lines if re.search(r"\| ([≤≥]|[\d.]+–)", line)]
+    kept = sum(MISSED not in line for line in bounded)
+    lines = [f"{kept} of {len(bounded)} bounds are kept; the others are marked {MISSED}", *lines]
     lines += [
         "",
-        "| decision | worked out by | p there | p here | 95 % interval here | decided |",
+        "### Decisions worked out by other software or by hand",
+        "",
+        "| decision | worked out by | p there | p here | 95 % interval here | declared different |",
         "|---|---|---|---|---|---|",
     ]
     for case in cases("decisions"):
         comparison = decision(case)
         low, high = comparison.low, comparison.high
         interval = "" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
-        decided = ("yes" if comparison.decided else "no") + ", of these checkpoints" * comparison.checkpoints
+        decided = ("yes" if comparison.decided else "no") + ", for these checkpoints" * comparison.checkpoints
         ours = f"{comparison.p_uncorrected:.4g} | {interval} | {decided}"
         lines.append(f"| {case['name']} | {case['judge']} | {case['p']:.4g} | {ours} |")
-    write_bytes(page, (before + head + "\n".join(lines) + "\n").encode())
+    write_bytes(page, "\n".join([f"{by_hand}{RESULTS}", "", *lines, ""]).encode())
     if missed:
         sys.exit("bounds missed: " + "; ".join(missed))
 
@@ -368,9 +383,8 @@ def _line(row: Mapping[str, Any], estimate: Estimate) -> str:
     bound = f"{least}–{most}" if least and most else f"≥ {least}" if least else f"≤ {most}" if most else ""
     value, error = estimate
     shown = f"{value:.3f} | {error:.3f}" if row["draws"] > 1 else f"{value:.0f} | "
-    shown = shown if keeps(row, estimate) else f"**missed:** {shown}"
-    before = f"{row['before']:.3f}" if "before" in row else ""
-    return f"| {row['case']} | {row['draws']:,} | {bound} | {shown} | {before} |"
+    shown = shown if keeps(row, estimate) else f"{MISSED} {shown}"
+    return f"| {row['case']} | {row['draws']:,} | {bound} | {shown} |"
 
 
 if __name__ == "__main__":

@@ -1,15 +1,15 @@
-"""Is a training in bfloat16 worth one in float32? Methods × seeds in both, from the same starts: `docs/precision.md`.
+"""Does training in bfloat16 score like training in float32? Methods × seeds, from the same starts: `docs/precision.md`.
 
     nice python -m experiments.precision FOLDER [--methods crop,msm] [--seeds 3] [--tokens 200k] [--tasks en,fi,ja,sw]
 
-trains and tests on the embedded world under FOLDER, one run of `bench run` for each seed and precision; what is done is
-kept there, so that typing it again goes on. Then the values go to `docs/precision.json`, and the page is made of them.
+trains and tests on the embedded world, one `bench run` for each seed and precision. Finished runs stay in FOLDER, so
+the same command resumes. The values go to `docs/precision.json`, and the page is made from them.
 
-A difference is bfloat16 minus float32 of a method, the mean over seeds that both share. Its interval has 95 %, by the
-scatter of such differences over seeds: pooled over methods, or a method's own where that is larger. It is *within the
-seeds' spread* where the whole interval is nearer to 0 than one more training in float32 may lie to the mean of those
-(95 %, by the scatter of trainings over seeds, pooled over methods and precisions):
-`bench.evaluation.significance.agreement` with that as its margin.
+A difference is bfloat16 minus float32 of a method, the mean over the seeds that both share. Its 95 % interval comes
+from the scatter of such differences over seeds: pooled over methods, or a method's own where that is larger. It is
+*within the spread* where the whole interval is nearer to 0 than one more float32 run may lie from the mean of those
+measured (95 %, scatter over seeds, pooled over methods and precisions): `bench.evaluation.significance.agreement` with
+that as its margin.
 """
 
 import argparse
@@ -37,7 +37,7 @@ RECORD, PAGE = DOCS / "precision.json", DOCS / "precision.md"
 METHODS = ("crop", "ict", "contriever", "ccp", "msm")
 PRECISIONS = ("float32", "bfloat16")
 SUITE, MEASURE = "mrtydi", "RR@100"
-VERDICTS = {"agrees": "within the seeds' spread", "differs": "differs", "cannot tell": "cannot tell"}
+VERDICTS = {"agrees": "within the spread", "differs": "differs", "cannot tell": "cannot tell"}
 ALL = "all methods"
 Scores = Mapping[str, Mapping[str, Sequence[float]]]
 """Method → precision → the mean of the tasks for each seed, points."""
@@ -70,7 +70,7 @@ def measured(folder: Path, methods: Sequence[str], seeds: int, tokens: str, task
                 results=folder / "results",
             )
     return {
-        "processor": f"{processor()}, products of matrices {bfloat16_speed():.1f} times as fast in bfloat16",
+        "processor": f"{processor()}, matrix products {bfloat16_speed():.1f} times as fast in bfloat16",
         "torch": torch.__version__,
         "tasks": tasks,
         **settings,
@@ -128,26 +128,36 @@ def page(record: Mapping[str, Any]) -> str:
     """Return the page of a record."""
     rows, margin = compared(record["scores"])
     seeds = len(next(iter(record["scores"].values()))["float32"])
-    what = (
-        f"{MEASURE} of trainings on the embedded world (`scratch:2x128`, {record['budget.tokens']} tokens, the mean of "
-        f"{record['tasks'].replace(',', ', ')} of its `{SUITE}`), {seeds} seeds, in float32 and in bfloat16 (`--set "
-        "train.precision=bfloat16`), each training from the same start, data and order as its other. Measured on "
-        f"{record['processor']}, one thread, torch {record['torch']}, by `python -m experiments.precision`."
-    )
-    how = (
-        f"*Within the seeds' spread*: the interval lies between −{margin:.1f} and +{margin:.1f} points, which is how "
-        f"far one more training in float32 may lie from the mean of {seeds} (95 %, scatter pooled over methods and "
-        "precisions). *Cannot tell*: it reaches further and holds 0. Intervals are by the scatter of differences over "
-        "seeds, pooled over methods, or the method's own where that is larger, a rule that was widened so after the "
-        "values of `msm` were seen; questions, languages and texts are the same on both sides."
-    )
+    agreeing = sum(row.verdict.verdict == "agrees" for row in rows[:-1])
+    whole = rows[-1].verdict
     lines = [
-        "# float32 and bfloat16",
-        "",
-        what,
-        "",
-        "| method | float32 | bfloat16 | difference [95 %] | |",
-        "|---|---:|---:|---:|---|",
+        f"""# float32 and bfloat16
+
+Does training in bfloat16 (`--set train.precision=bfloat16`) give encoders that score like those trained
+in float32?
+
+**Answer.** For {agreeing} of {len(rows) - 1} methods the difference is within the spread between seeds. Over all
+methods it is {whole.difference:+.1f} points [{whole.low:+.1f}, {whole.high:+.1f}].
+
+**How it was measured**
+
+- Setup: `scratch:2x128`, {record["budget.tokens"]} tokens, {seeds} seeds. The two runs of a seed have the same start,
+  data and order.
+- Score: {MEASURE}, the mean of {record["tasks"].replace(",", ", ")} of `{SUITE}` on the embedded (generated) data, in
+  points (percent).
+- Machine: {record["processor"]}, one thread, torch {record["torch"]}.
+- Intervals (95 %) come from the standard deviation of the differences over seeds: pooled over methods, or the method's
+  own where that is larger. This rule was widened after the scores of `msm` had been seen. Questions, languages and
+  texts are the same on both sides and add nothing to the intervals.
+- *Spread between seeds*: ±{margin:.1f} points, how far one more float32 run may lie from the mean of {seeds} (95 %,
+  standard deviation pooled over methods and precisions).
+- Verdicts: *{VERDICTS["agrees"]}* if the whole interval lies inside the spread; *{VERDICTS["cannot tell"]}* if it does
+  not and contains 0; *{VERDICTS["differs"]}* otherwise.
+
+Measured by `python -m experiments.precision FOLDER`.
+
+| method | float32 | bfloat16 | difference [95 % interval] | verdict |
+|---|---:|---:|---:|---|"""
     ]
     for row in rows:
         change = row.verdict
@@ -157,9 +167,9 @@ def page(record: Mapping[str, Any]) -> str:
         )
     lines += [
         "",
-        how,
+        "The score of each seed:",
         "",
-        f"| method | float32, seeds 0 to {seeds - 1} | bfloat16 |",
+        f"| method | float32, seeds 0 to {seeds - 1} | bfloat16, seeds 0 to {seeds - 1} |",
         "|---|---|---|",
     ]
     for name, by_precision in record["scores"].items():

@@ -30,7 +30,7 @@ COMMANDS = {
     "few-shot": "Tune on more and more training pairs and draw the curve.",
     "curve": "Draw pretrainings over their budget, on dev questions: which method leads where.",
     "race": "Find the best of several pretrainings on dev questions, without training all of them to the end.",
-    "ablate": "Run the papers' ablation tables and compare their direction with ours.",
+    "ablate": "Vary settings of a method, or run the papers' ablation tables.",
     "reproduce": "Run a row again from its result file; say OK, close or differs.",
     "leaderboard": "Build a static site from results.",
     "data": "List, fetch, check and audit official data.",
@@ -261,7 +261,7 @@ def _status(arguments: list[str]) -> int:
         end = causes[0] if causes else _EndedBySignalError(signal.SIGINT)
         ending = "interrupted" if end.number == signal.SIGINT else f"ended by {end}"
         with suppress(OSError):  # the terminal may be gone
-            click.echo(f"bench: {ending}; finished stages are kept, type the same command to go on", err=True)
+            click.echo(f"bench: {ending}; finished stages are kept, type the same command to resume", err=True)
         return 128 + end.number
     except BrokenPipeError:
         # The reader went away (`bench list | head`): nothing is wrong, but Python must not flush into the closed pipe.

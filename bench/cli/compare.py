@@ -60,7 +60,7 @@ _WIDTH = 160  # characters of a text that are shown
     "--per-task", "by_task", is_flag=True, help="Also test each task (language) separately; --json always does."
 )
 @click.option("--pairs", is_flag=True, help="List all pairs, with every statistic of pairs and gains.")
-@click.option("--costs", is_flag=True, help="Show what trainings cost, and the settings that differ.")
+@click.option("--costs", is_flag=True, help="Show what training cost, and the settings that differ.")
 @click.option(
     "--next",
     "next_purchase",

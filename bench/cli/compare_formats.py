@@ -272,7 +272,9 @@ def brief(compared: Compared, shown: Sequence[Table]) -> list[str]:
     sentences.append(f"tied: systems that share a letter do not differ significantly at {LEVEL}")
     if not all(test.about_methods for test in (*compared.tests, *compared.gains)):
         seeds = ",".join(map(str, range(TRAININGS)))
-        sentences.append(f"no p: fewer than {TRAININGS} trainings tell of checkpoints, not of methods (--seed {seeds})")
+        sentences.append(
+            f"no p: fewer than {TRAININGS} seeds say something about checkpoints, not about methods (--seed {seeds})"
+        )
     if compared.reliability:
         of = compared.reliability
         enough = "no number of tasks" if of.tasks_needed is None else f"{of.tasks_needed:,}"

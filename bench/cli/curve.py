@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     "--out",
     type=FOLDER,
     metavar="DIR",
-    help="Folder of curves: drawings, numbers, and a file for each training. Default: curves below the results folder.",
+    help="Folder of curves: drawings, numbers, and a file for each training run. Default: RESULTS/curves.",
 )
 @plan_options
 @progress_options
@@ -69,10 +69,10 @@ def command(
     """Score pretrainings at points of their budget, and draw the curves.
 
     METHOD is a method or several, comma-separated; also a folder of checkpoint-N from elsewhere, whose checkpoints are
-    drawn by their steps (--axis steps). FILE.toml is as for bench run. Points are at 1/128, 1/64, … of the
-    budget and at its end (curve.points, 8 unless set); with curve.cool also branches whose rate falls to 0, which say
-    what a smaller budget would have come to. Each is scored on a suite's dev questions, by its headline measure and by
-    LogRank: 1 − log2(rank of the first relevant passage) / log2(passages + 1). Tests are not read. --regime tunes every
+    drawn by their steps (--axis steps). FILE.toml is as for bench run. Points are at 1/128, 1/64, … of the budget and
+    at its end (curve.points, 8 unless set); with curve.cool also branches whose rate falls to 0, which approximate
+    training with a smaller budget. Each is scored on a suite's dev questions, by its headline measure and by LogRank: 1
+    − log2(rank of the first relevant passage) / log2(passages + 1). Test questions are not read. --regime tunes every
     point before it is scored.
     """
     from bench.evaluation.learning_curves.trainings import FOLDER as CURVES
@@ -104,7 +104,7 @@ def command(
         click.echo(sentence)
     for name, path in drawings.items():
         click.echo(f"{name}: {path}")
-    click.echo(f"trainings: {folder}")
+    click.echo(f"training runs: {folder}")
 
 
 def carried_out(
@@ -131,6 +131,6 @@ def _write(curves: LearningCurves, folder: Path) -> dict[str, Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, text.encode())
         except OSError as error:
-            reason = f"{explain(error)}; all trainings are kept: name another folder by --out"
+            reason = f"{explain(error)}; all training runs are kept: choose another folder with --out"
             raise StoreError(f"cannot write {path}: {reason}") from error
     return {name: path for name, (path, _) in contents.items()}

@@ -68,24 +68,24 @@ _VERDICTS: dict[str, Literal["ok", "missing", "wrong"]] = {
 def command() -> None:
     """List, fetch and check official data.
 
-    A suite's files are in SUITE/ under the folder of data (--data-dir, BENCH_DATA) or, where that holds no such
-    folder, under the download cache (BENCH_CACHE, else the platform's place for caches).
+    A suite's files are in SUITE/ under the data folder (--data-dir, BENCH_DATA) or, if that has no such folder, under
+    the download cache (BENCH_CACHE, else the platform's place for caches).
     """
 
 
 @command.command(
     name="list",
-    short_help="Say which official files a suite needs, and what of them is here.",
+    short_help="List the official files that a suite needs, and which are present.",
     epilog=examples("bench data list", "bench data list mrtydi", "bench data list --json"),
 )
 @click.argument("names", nargs=-1, metavar="[SUITE]...")
 @data_dir_option
 @json_option
 def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> None:
-    """Say which official files suites need, and which of them are here; without a name, one row a suite.
+    """List the official files that suites need, and which are present; without a name, one row for each suite.
 
-    Files are found by name and size; `bench data check` reads them. `partial`: its fetching was interrupted. `packed`:
-    an archive that was not unpacked yet. `damaged`: not of its published size, or changed since then.
+    Files are found by name and size; `bench data check` reads them. `partial`: its download was interrupted. `packed`:
+    an archive that has not been unpacked. `damaged`: not of its published size, or changed since it was fetched.
     """
     from bench.data.fetching.local_files import bytes_to_fetch, local_files
     from bench.data.fetching.official import roots
@@ -136,7 +136,7 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
 
 @command.command(
     name="fetch",
-    short_help="Fetch a suite's official files; size and licence are shown before.",
+    short_help="Fetch a suite's official files; size and licence are shown first.",
     epilog=examples(
         "bench data fetch lareqa",
         "bench data fetch beir --task scifact --yes",
@@ -160,7 +160,7 @@ def list_files(names: tuple[str, ...], data_dir: Path | None, as_json: bool) -> 
     "--quota",
     type=click.IntRange(1),
     metavar="TOKENS",
-    help="Of a corpus to pretrain on: only as many files as prepare.quota, tokens a language, takes.",
+    help="Of a corpus to pretrain on: only as many files as prepare.quota (tokens a language) needs.",
 )
 @click.option("--offline", is_flag=True, help="Use no network; say what is missing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation; needed without a terminal.")
@@ -178,11 +178,11 @@ def fetch(
 ) -> None:
     """Fetch what is missing of the official files of a suite or corpus, after showing size and licence and asking.
 
-    With --for, all that a command of `bench` reads and is not here: files of suites and corpora, models of the hub, and
-    what ir_datasets and the hub serve.
+    With --for, everything that a `bench` command reads and that is missing: files of suites and corpora, models of the
+    hub, and what ir_datasets and the hub serve.
 
     They go to --data-dir, else to the folder that has files of that suite already (BENCH_DATA, then the download
-    cache), else to BENCH_DATA, else to the cache. Interrupted fetching goes on where it stopped. Checksums are compared
+    cache), else to BENCH_DATA, else to the cache. Interrupted downloads resume. Checksums are compared
     before a file gets its name; archives are unpacked and kept. Exit status 1 if something is still missing.
     """
     from bench.cli.fetch_for import fetch_by_libraries

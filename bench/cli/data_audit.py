@@ -69,7 +69,7 @@ _rule_options = all_of(
 def audit(request: Request, examples: int, progress: Reporter, as_json: bool, **rules: Any) -> None:
     """Look for a test's questions, gold passages and answers in training texts.
 
-    Texts are compared by letters, marks and digits alone. Exact: the same as a training sentence or document, or whole
+    Only letters, marks and digits are compared. Exact: the same as a training sentence or document, or whole
     inside one. Near: a run of letters in common or, for questions, most of their grams in one training sentence. What
     was found is kept in the store, and results of systems trained on that corpus report it.
     """

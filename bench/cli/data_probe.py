@@ -49,7 +49,7 @@ class _Target:
 def probe(name: str | None, languages: str | None, as_json: bool) -> None:
     """Ask each address of each official file for its first 64 kB, and compare size, checksum and kind of file.
 
-    open: the file is there. moved: there, by way of another address for good. other: something else is there, such as
+    open: the file is there. moved: there, after a permanent redirect. other: something else is there, such as
     a login page. gone: no such file. unknown: no answer, or no permission. Of a corpus, the first file of each language
     is asked for, without a name of one language; `presets` are the models that presets read. Nothing is kept.
     Exit status 1 if a file is open or moved at none of its addresses.

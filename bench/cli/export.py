@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--result", type=FILE, help="Result file whose encoder is wanted.")
 @click.option("--key", metavar="KEY", help="Or the key of the encoder's artefact, or its first digits.")
 @click.option("--runs", is_flag=True, help="TREC runs with headers of ir_metadata, in place of the encoder.")
-@click.option("--out", type=FILE, required=True, help="Folder to write; it must not be there yet, or be empty.")
+@click.option("--out", type=FILE, required=True, help="Folder to write; it must be new or empty.")
 @results_option
 @store_option
 @json_option

@@ -35,5 +35,5 @@ def first_task_text(first: FirstTask) -> str:
     """Return the task to begin with, and what it saves."""
     return (
         f"to begin with: --suite {first.suite} --task {first.task}, {first.questions:,} questions: "
-        f"{duration(first.seconds)} in place of {duration(first.of)}"
+        f"{duration(first.seconds)} instead of {duration(first.of)}"
     )

@@ -130,7 +130,7 @@ def export_command(
             path.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(path, content)
     except OSError as error:
-        raise StoreError(f"cannot write {out}: {explain(error)}; mend that or choose another place by --out") from error
+        raise StoreError(f"cannot write {out}: {explain(error)}; fix that or choose another place by --out") from error
     click.echo(f"{len(files)} {'file' if len(files) == 1 else 'files'}: {out}", err=True)
 
 

@@ -34,7 +34,7 @@ _options = all_of(
     click.option(
         "--strict",
         is_flag=True,
-        help="Refuse results any number of which could not be recomputed and that no record covers.",
+        help="Refuse results with a number that could not be recomputed, unless a record covers them.",
     ),
     data_dir_option,
     store_option,
@@ -55,7 +55,7 @@ def add_command(context: click.Context, /, memory: int, minutes: int, **options:
     FILE is a result.json, any file of its bundle, or a zip or tar of one or many; DIR is a folder of them. Measures are
     recomputed from the runs and the judgements that are here; accepted.json records which could not be, and the
     board marks their rows and gives them no rank. One result that is refused keeps all others out too, and nothing is
-    written. All of it runs in a process with bounds on memory and time.
+    written. All of it runs in a process with limits on memory and time.
     """
     run_bounded(context, memory, minutes, lambda: _add(**options))
 
@@ -84,14 +84,14 @@ def _add(paths: tuple[Path, ...], results: Path, as_json: bool, **options: Any) 
     "--reproduced",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="What `bench reproduce --json` printed of the one result, for its record (with --record --records --by).",
+    help="Output of `bench reproduce --json` for the one result, for its record (with --record --records --by).",
 )
 @click.option("--by", default="", metavar="NAME", help="Who reproduced it, or where its author confirms it.")
 @click.pass_context
 def check_command(context: click.Context, /, memory: int, minutes: int, **options: Any) -> None:
-    """Check results as `add` does, and add nothing: for pull requests, and before handing one in.
+    """Check results as `add` does, and add nothing: for pull requests, and before submitting one.
 
-    The last check builds the board with the result in it. All of it runs in a process with bounds on memory and time.
+    The last check builds the board with the result in it. All of it runs in a process with limits on memory and time.
     With --records DIR, --record writes the records of a maintainer there, of results that were recomputed whole.
     """
     run_bounded(context, memory, minutes, lambda: _check(**options))

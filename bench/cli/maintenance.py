@@ -53,7 +53,7 @@ def doctor(store: Path, data_dir: Path | None, as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @json_option
 def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) -> None:
-    """Remove artefacts that no result in --results needs, and what killed runs have left.
+    """Remove artefacts that no result in --results needs, and what killed runs left behind.
 
     A folder of results that is not there is refused: without it no artefact would be needed. To keep none, name an
     empty folder.
@@ -91,7 +91,7 @@ def gc(store: Path, results: Path, days: float, dry_run: bool, as_json: bool) ->
 @results_option
 @json_option
 def verify(store: Path, results: Path, as_json: bool) -> None:
-    """Re-hash every artefact and result; name what is damaged. The next run makes damaged artefacts again.
+    """Re-hash every artefact and result; name what is damaged. The next run computes damaged artefacts again.
 
     Of store and results one may be absent, which is said.
 

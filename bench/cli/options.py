@@ -124,7 +124,7 @@ plan_options = all_of(
     click.option(
         "--rerank",
         metavar="MODEL",
-        help="Cross-encoder for the top of the ranking: a folder, an id, or trained, on the regime's pairs.",
+        help="Cross-encoder for the top of the ranking: a folder, an id, or `trained` (on the regime's pairs).",
     ),
     click.option(
         "--readout",
@@ -165,7 +165,7 @@ plan_options = all_of(
         "--processes",
         type=click.IntRange(1),
         metavar="N",
-        help="Processes of a training on this machine; default: 1, or those that torchrun or srun started.",
+        help="Processes that train together on this machine; default: 1, or those that torchrun or srun started.",
     ),
     click.option(
         "--shard-workers",
@@ -179,7 +179,7 @@ plan_options = all_of(
         "--again",
         cls=FreeOption,
         is_flag=True,
-        help="Train again where the stored training was logged by other settings.",
+        help="Train again if the stored training run was logged with other settings.",
     ),
     requesting,
 )

@@ -95,7 +95,7 @@ def command(request: Request, as_json: bool, stages: bool, save: Save | None) ->
     """Say what `bench run` with the same options would do: what is cached, what would run and be fetched, and totals.
 
     Nothing is run and nothing is fetched; only checksums of input files are remembered in the store. Official files
-    need not be here: their published counts replace them. With --devices, say what it takes on another machine.
+    need not be present: their published counts are used. With --devices, say what it takes on another machine.
     """
     from bench.plugins import load
     from bench.store.store import Store

@@ -28,7 +28,7 @@ _MARKS = {"kept": "✓", "broken": "✗", "not applicable": "–"}
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _TEMPLATE_SUFFIX = ".txt"  # a template is not Python yet, so tools leave it alone
 KINDS = {
-    "method": "Write a package with a method that trains, is tested by the kit, and waits for your idea.",
+    "method": "Write a package with a method that trains, is tested by the kit, and is ready for your objective.",
     "retriever": "Write a package with a method that indexes and searches by itself, tested by the kit.",
     "suite": "Write a package with a benchmark in BEIR's layout and small data of its own, tested by the kit.",
     "measure": "Write a package with a measure and a test of its values.",
@@ -55,14 +55,14 @@ def command() -> None:
     "--learn-tokens",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Tokens of the training that is to learn; default 400,000. Some methods learn late.",
+    help="Tokens of the training run that has to learn something; default 400,000. Some methods learn late.",
 )
 @click.option(
     "--data",
     type=click.Choice(["mini", "official"]),
     default="mini",
     show_default=True,
-    help="What a suite is tried on; of official data the tasks whose files are on this machine.",
+    help="What a suite is tested on; with official data, the tasks whose files are on this machine.",
 )
 @data_dir_option
 @json_option
@@ -104,7 +104,7 @@ def _print_verdict(verdict: Verdict) -> None:
 
 @command.group(name="new", cls=CommandGroup)
 def new() -> None:
-    """Start a plugin of your own: a package that works already and keeps every promise."""
+    """Start a plugin of your own: a package that already works and keeps every promise."""
 
 
 def _command(kind: str, summary: str) -> click.Command:
@@ -114,7 +114,7 @@ def _command(kind: str, summary: str) -> click.Command:
         "--out",
         type=FILE,
         show_default="bench_NAME",
-        help="Folder of the project; it must not be there yet, or be empty.",
+        help="Folder of the project; it must be new or empty.",
     )
     @json_option
     def begin(name: str, out: Path | None, as_json: bool) -> None:

@@ -19,7 +19,13 @@ from bench.cli.output import json_option, notice, print_json
     ),
 )
 @click.argument("system")
-@click.option("--to", "target", metavar="hf:USER/NAME", required=True, help="The repository, a new one.")
+@click.option(
+    "--to",
+    "target",
+    metavar="hf:USER/NAME",
+    required=True,
+    help="The repository: new or empty, unless --update is typed.",
+)
 @click.option("--suite", "-s", metavar="NAME", help="Of a label: only its results on this suite.")
 @result_seeds_option
 @click.option("--private", is_flag=True, help="Make a new repository private.")
@@ -41,7 +47,7 @@ def command(
     """Publish an encoder on the hub: the folder of `bench export`, its .eval_results, and the bundles of its results.
 
     SYSTEM is a label (`bench list results`), a result file or its folder. The token is the hub's own: HF_TOKEN, or that
-    of `hf auth login`. All comes in one commit; `bench reproduce hf:USER/NAME` reproduces what it holds.
+    of `hf auth login`. Everything is uploaded in one commit; `bench reproduce hf:USER/NAME` reproduces what it holds.
     """
     from bench.evaluation.results.read import keys_of, named
     from bench.plugins import load

@@ -58,13 +58,15 @@ _FAILED = 1
 @click.option(
     "--out", type=FOLDER, help="Folder of results that the row is written to. Default: one that is removed afterwards."
 )
-@click.option("--corpus", metavar="PATH", help="What the row was pretrained on, where its file does not hold it.")
-@click.option("--backbone", metavar="ID", help="Where the training starts, in place of what the file names.")
-@click.option("--rerank", metavar="MODEL", help="The re-ranker, where it is a folder.")
+@click.option("--corpus", metavar="PATH", help="What the row was pretrained on, if its file does not contain it.")
+@click.option("--backbone", metavar="ID", help="Where training starts, instead of what the file names.")
+@click.option("--rerank", metavar="MODEL", help="The re-ranker, if it is a folder.")
 @click.option(
     "--task", "tasks", multiple=True, metavar="FOLDER", help="A folder that the row was tested on. Repeatable."
 )
-@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting, above the file's. Repeatable.")
+@click.option(
+    "--set", "sets", multiple=True, metavar="KEY=VALUE", help="One setting, which overrides the file's. Repeatable."
+)
 @click.option("--device", default="auto", show_default=True, metavar="NAME", help="auto: the kind that the file names.")
 @data_dir_option
 @offline_option
@@ -91,7 +93,7 @@ def command(
     differs is named: settings, versions, data, seed, libraries, machine.
 
     With --references: run the presets with expected scores, and compare. close: within the preset's tolerance for other
-    machines. What cannot be run here, because data or a model are missing, is skipped with the reason.
+    machines. What cannot be run here, because data or a model is missing, is skipped with the reason.
     """
     from bench.plugins import load
     from bench.store.store import Store

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=1),
     default=8,
     show_default=True,
-    help="Settings to try for every method, the first of them as they are without a sweep.",
+    help="Settings to try for every method; the first is what runs without a sweep.",
 )
 @click.option(
     "--space",
@@ -63,10 +63,10 @@ if TYPE_CHECKING:
 def sweep(request: Request, trials: int, spaces: tuple[str, ...], out: Path, progress: Reporter, as_json: bool) -> None:
     """Choose each method's settings on a suite's dev questions, with as many trials for every method.
 
-    Each method is searched over its own space (`bench show METHOD`), or what --space says of a setting, uniformly at
-    random, by --seed; what --set or --config fixes stays fixed. The highest average of the suite's headline measure
-    wins. Finished trials are kept in the store: the same command goes on where it was stopped, and more trials add to
-    fewer. Test questions are not read.
+    Settings are drawn uniformly at random, with --seed, from each method's own space (`bench show METHOD`) or from
+    --space; what --set or --config fixes stays fixed. The highest average of the suite's headline measure wins.
+    Finished trials are kept in the store: the same command resumes, and more trials extend fewer. Test questions are
+    not read.
     """
     from bench.plugins import load
     from bench.store.store import Store
@@ -132,9 +132,9 @@ def sweep(request: Request, trials: int, spaces: tuple[str, ...], out: Path, pro
 def few_shot(request: Request, shots: str, out: Path | None, progress: Reporter, as_json: bool) -> None:
     """Fine-tune systems on more and more training pairs, and draw the curve.
 
-    The regime is few-shot unless --regime names another; with several fine-tunings the last one is cut short. Pairs
-    are sampled with the seed; a larger number of pairs includes those of a smaller one. Stages that the numbers have in
-    common are made once. With all pairs, or none, results are those of `bench run`; those of other numbers are written
+    The regime is few-shot unless --regime names another; with several fine-tunings the last one is cut short. Pairs are
+    sampled with the seed; a larger number of pairs includes those of a smaller one. Stages that several numbers share
+    are computed once. With all pairs, or none, results are those of `bench run`; those of other numbers are written
     next to the results folder, in RESULTS-shots/NUMBER.
     """
     from bench.evaluation.svg import line_chart

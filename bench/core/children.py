@@ -144,7 +144,7 @@ def refuse_killed(code: int, where: str) -> None:
             where=where,
             found=f"one killed by signal {-code}",
             expected="all to end by themselves",
-            hint="finished blocks are kept: type the same command to go on, where memory is short with "
+            hint="finished blocks are kept: type the same command to resume, where memory is short with "
             "OMP_NUM_THREADS=1 before it, for one process",
         )
 

@@ -46,7 +46,7 @@ class _Guard:
         address = arguments[_EVENTS[event]]
         host = address[0] if isinstance(address, tuple) and address else address
         if (event in _LOOKUPS or isinstance(address, tuple)) and not _is_here(host):  # else a socket by its path
-            raise OSError(errno.ENETUNREACH, f"offline: {host} is not asked")
+            raise OSError(errno.ENETUNREACH, f"offline: {host} is not contacted")
 
 
 def _is_here(host: object) -> bool:

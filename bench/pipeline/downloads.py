@@ -113,7 +113,7 @@ def refuse_large(downloads: Iterable[Download], command: str = "") -> None:
             raise UsageError(
                 where=download.name,
                 found=f"{download.bytes / 1e9:,.1f} GB that are not here ({download.licence})",
-                expected="them here before a run begins",
+                expected="all of it here before a run begins",
                 hint=f"this shows all sizes and licences and asks: bench data fetch --for {typed!r}",
             )
 

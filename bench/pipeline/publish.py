@@ -75,7 +75,7 @@ def refuse_unlike(
         entry |= {"passport": passport(subset.score, store)} if has_known_weights(subset.score, store) else {}
         new.setdefault(subset.task.id, {})[subset.subset.name] = entry
     if unlike := replacement_error(tasks, new):
-        raise UsageError(where=path, found=unlike, expected="one data set of a name", hint=OTHER_DATA)
+        raise UsageError(where=path, found=unlike, expected="one data set for each name", hint=OTHER_DATA)
     for task, entries in new.items():
         tasks.setdefault(task, {}).update(entries)
     unlike = same_system_error(published["system"], asdict(cell.identity))

@@ -233,5 +233,5 @@ def _writable(folder: Path, option: str = "--results") -> None:
     except OSError as error:
         raise StoreError(
             f"cannot write to the {option.removeprefix('--')} folder {folder}: {explain(error)}; nothing was run and "
-            f"finished stages are kept: mend that or choose another folder by {option}"
+            f"finished stages are kept: fix that or choose another folder by {option}"
         ) from error

@@ -147,7 +147,7 @@ class BudgetConfig(Config):
         budgets = {name: value for name, value in self if value is not None}
         if len(budgets) > 1:
             listed = " and ".join(f"{name} {value}" for name, value in budgets.items())
-            raise ValueError(f"found {listed}; a training has one budget")
+            raise ValueError(f"found {listed}; a training run has one budget")
         return self
 
 
@@ -324,8 +324,8 @@ def variants(request: Request, methods: Sequence[Method], preset: str | None, si
     if typed and all(variant.resolved.run.train.stop_when == NEVER for variant in expanded):
         raise UsageError(
             where=f"--stop-when {typed.pop()} for {', '.join(method.name for method in methods)}",
-            found="nothing that can be stopped so: no training whose loss compares vectors",
-            expected="a method that trains so",
+            found="no training that this rule can stop: no loss that compares vectors",
+            expected="a method whose loss compares vectors",
             hint="leave --stop-when out",
         )
     return expanded

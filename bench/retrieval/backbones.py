@@ -187,7 +187,7 @@ def load_encoder(folder: Path, pooler: Literal["none", "own", "new"] = "none", s
     """
     from transformers import AutoModel
 
-    with_decoder = UsageError(where=folder, found="a model of encoder and decoder", expected="an encoder")
+    with_decoder = UsageError(where=folder, found="an encoder-decoder model", expected="an encoder")
 
     def arguments(config: PreTrainedConfig) -> dict[str, bool]:
         if config.is_encoder_decoder:

@@ -159,7 +159,7 @@ class TorchEncoder:
             return vectors
         tokens = len(sequences) * max(map(len, sequences))
         self._batch_tokens = tokens // 2
-        self.notice(f"out of memory with {tokens} tokens a batch; encoding goes on with {self._batch_tokens}")
+        self.notice(f"out of memory with {tokens} tokens a batch; encoding continues with {self._batch_tokens}")
         return None
 
     @property

@@ -106,9 +106,9 @@ def refuse_others(folder: Path, name: str) -> None:
     if isinstance(auto_map, Mapping) and any(str(key).startswith(("AutoModel", "AutoConfig")) for key in auto_map):
         raise UsageError(
             where=f"model {name}",
-            found=f"an architecture by code of its own (auto_map: {next(iter(auto_map.values()))!s:.80})",
-            expected="an architecture that transformers brings",
-            hint="code of a model is never run; take a model without, or one that transformers has taken in",
+            found=f"an architecture with custom code (auto_map: {next(iter(auto_map.values()))!s:.80})",
+            expected="an architecture that transformers includes",
+            hint="custom code of a model is never run; use a model without it, or one that transformers includes",
         )
 
 

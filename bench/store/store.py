@@ -278,7 +278,7 @@ class Store:
         try:
             yield
         except OSError as error:
-            hint = "finished stages are kept: mend that, then type the same command again"
+            hint = "finished stages are kept: fix that, then type the same command again"
             raise StoreError(f"stopped while {what}: {explain(error)}; {hint}") from error
 
     def hash_input(self, path: Path) -> str:

@@ -137,7 +137,9 @@ def run(
             for cell, subsets, ranks in zip(ready.plan.cells, ready.plan.subsets, ready.ranks, strict=True)
         ]
     if not any(row.point.values for row in rows):
-        raise UsageError(found="no value to draw", expected="a training that ends", hint="; ".join({*failed.values()}))
+        raise UsageError(
+            found="no value to draw", expected="a training run that ends", hint="; ".join({*failed.values()})
+        )
     scoring = scoring_of(ready.plan, store)
     elsewhere = [row for row in rows if row.point.label in ready.checkpoints]
     trainings = _trainings([row for row in rows if row.point.label not in ready.checkpoints], store)

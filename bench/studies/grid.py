@@ -253,7 +253,7 @@ def curve(outcomes: Mapping[str, Outcome]) -> Curve:
             values.append(CurveValue(cell.system.label, shots, _tuning_pairs(tasks), cell.seed, value, queries))
     if not values:
         reasons = dict.fromkeys(failure.reason for outcome in outcomes.values() for failure in outcome.failed)
-        raise UsageError(f"found no value to draw, for every training failed: {'; '.join(reasons)}")
+        raise UsageError(f"found no value to draw: every training run failed: {'; '.join(reasons)}")
     plans = [outcome.plan for number, outcome in outcomes.items() if number != NONE and outcome.plan.cells]
     profile, first = plans[0].profile.name, plans[0].cells[0]
     suite, measure, why = first.suite.name, first.suite.primary, note(first.suite, first.data, profile)

@@ -155,7 +155,7 @@ class Race:
             ]
             if not working and not self.values and self._look is not None:
                 raise UsageError(
-                    found="no training that ends", expected="two or more", hint="; ".join({*failures.values()})
+                    found="no training run that ends", expected="two or more", hint="; ".join({*failures.values()})
                 )
             scoring, values = self.scoring, dict(self.values)
             if working:

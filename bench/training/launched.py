@@ -59,7 +59,7 @@ class ProcessGroup:
             raise BenchError(
                 where=f"training on {self.member.world} processes",
                 found=str(error),
-                hint="if another process was lost, type the same command again: it goes on from the last checkpoint",
+                hint="if another process was lost, type the same command again: it resumes from the last checkpoint",
             ) from error
 
     def follow(self) -> None:

@@ -87,7 +87,7 @@ def train_on_several(
             else:
                 ended_by = f"ended with exit status {value}" if value >= 0 else f"was ended by {Signals(-value).name}"
                 lines = (folder / f"{rank}.log").read_text("utf-8", "replace").splitlines()[-_TAIL:]
-                raise UsageError(f"process {rank} of the training {ended_by}; its last lines:\n" + "\n".join(lines))
+                raise UsageError(f"process {rank} of the training run {ended_by}; its last lines:\n" + "\n".join(lines))
         return {**metadata[0], "processes": processes}
 
 

@@ -90,7 +90,12 @@ def rows(size: int) -> dict[str, Row]:
     rank = f"rank_bm25, 1 question of {QUERIES // FEW_QUERIES}"
     return {
         "BM25 index": Row(
-            lambda at: indexing(at, size), "passages", size, {"bm25s": 1.0}, 3, "Unicode's words; the index is written"
+            lambda at: indexing(at, size),
+            "passages",
+            size,
+            {"bm25s": 1.0},
+            3,
+            "Unicode word boundaries, writing the index",
         ),
         "BM25 search": Row(
             lambda at: searching(at, size), "queries", QUERIES, {"bm25s": 0.91, rank: 1.0}, holds="ids and ties"

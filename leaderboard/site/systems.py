@@ -235,7 +235,7 @@ def refuse_unlike(systems: Sequence[System]) -> None:
                         raise StoreError(
                             where=f"{reference.path} and {result.path}",
                             found=f"results that do not have the same {unlike} on {bare(task)}",
-                            expected="systems that were asked and judged alike",
+                            expected="systems with the same queries and judgements",
                             hint="run one of them again, so that both read the same data by the same version, or "
                             "remove its folder",
                         )

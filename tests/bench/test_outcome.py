@@ -77,8 +77,8 @@ def test_an_open_gain_says_how_many_seeds_would_decide_it(tmp_path: Path, capsys
 @pytest.mark.parametrize(
     ("gains", "interval", "sentence"),
     [
-        ([3.0], False, "one training says how good a checkpoint is, not its method: --seed 0,1,2 tests the method"),
-        ([3.0, 4.0], True, "two trainings say how good a checkpoint is, not its method: --seed 0,1,2 tests the method"),
+        ([3.0], False, "one seed shows how good a checkpoint is, not its method: --seed 0,1,2 tests the method"),
+        ([3.0, 4.0], True, "two seeds show how good a checkpoint is, not its method: --seed 0,1,2 tests the method"),
     ],
 )
 def test_few_trainings_have_no_p(

@@ -119,7 +119,7 @@ def test_the_launcher_starts_watches_and_ends_them(tmp_path: Path, corpus: Path,
 
     with (
         patch.object(processes, "child", child_noted),
-        pytest.raises(UsageError, match="process 1 of the training was ended by SIGKILL"),
+        pytest.raises(UsageError, match="process 1 of the training run was ended by SIGKILL"),
     ):
         train("stopped", lambda _: workers[1].kill())
     assert [worker.returncode for worker in workers] == [-signal.SIGKILL] * 2
@@ -167,7 +167,7 @@ def test_a_process_that_ends_before_all_meet_ends_the_others(
     """At once, by its number and how it ended, though that may be with exit status 0."""
     python = _fake_python(tmp_path, f"while [ ! -s {tmp_path}/first ]; do sleep 0.01; done; {end}")
     monkeypatch.setattr(sys, "executable", python)
-    with pytest.raises(UsageError, match=f"process 1 of the training {message}"):
+    with pytest.raises(UsageError, match=f"process 1 of the training run {message}"):
         train_on_several("os:_exit", CropConfig(), {}, JOB, Workspace(tmp_path, Parts(tmp_path)), 2)
     with pytest.raises(ProcessLookupError):
         os.kill(_number(tmp_path), 0)

@@ -176,7 +176,7 @@ def test_a_signal_ends_a_run_with_a_sentence(
         process.send_signal(number)
         _, stderr = process.communicate(timeout=120)
     ending = "interrupted" if name == "SIGINT" else f"ended by {name}"
-    assert f"bench: {ending}; finished stages are kept, type the same command to go on" in stderr
+    assert f"bench: {ending}; finished stages are kept, type the same command to resume" in stderr
     assert "Traceback" not in stderr
     assert process.returncode == 128 + number
     finished = _artefacts(tmp_path / "store")
@@ -230,7 +230,7 @@ def test_a_signal_ends_a_run_on_other_executors_with_a_sentence(
             process.send_signal(number)
         _, stderr = process.communicate(timeout=240)
     ending = "interrupted" if name == "SIGINT" else f"ended by {name}"
-    assert stderr.endswith(f"bench: {ending}; finished stages are kept, type the same command to go on\n")
+    assert stderr.endswith(f"bench: {ending}; finished stages are kept, type the same command to resume\n")
     assert "Traceback" not in stderr
     assert process.returncode == 128 + number
     deadline = time.monotonic() + 60

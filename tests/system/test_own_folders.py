@@ -100,7 +100,7 @@ def test_another_folder_of_one_name(tmp_path: Path, make: Make, bench: Any) -> N
         bench(*run, "x/data")
     kept_scores = scores_of_board(tmp_path)
     refused = " ".join(bench(*run, "y/data", status=2).stderr.split())
-    assert "found a result of beir/data with other judgements, expected one data set of a name" in refused
+    assert "found a result of beir/data with other judgements, expected one data set for each name" in refused
     assert scores_of_board(tmp_path) == kept_scores
 
 

@@ -589,7 +589,7 @@ def test_a_copy_is_not_a_second_training(world: World) -> None:
     first = world.run()
     folder = Path(first.rows[0]["result_file"]).parent
     shutil.copytree(folder, folder.with_name("seed-1"))
-    with pytest.raises(BenchError, match="a copy is not another training"):
+    with pytest.raises(BenchError, match="a copy is not another seed"):
         read_results(world.results)
     shutil.rmtree(folder.with_name("seed-1"))
     shutil.copytree(world.results / "local", world.results / "backup" / "local")

@@ -267,7 +267,7 @@ class Client:
         exhausted = isinstance(cause, MaxRetryError)
         cause = cause.reason if isinstance(cause, MaxRetryError) else cause
         if not isinstance(cause, HTTPError | OSError):
-            return AddressError(f"cannot be asked ({type(error).__name__})")
+            return AddressError(f"cannot be contacted ({type(error).__name__})")
         if isinstance(cause, SSLError):
             return AddressError(_reason(cause, self.policy))
         if isinstance(error.request, requests.PreparedRequest):

@@ -39,7 +39,7 @@ from bench.data.fetching.unpack import unpack
 
 _PACKED = (".gz", ".tgz")
 _RANGE = re.compile(r"bytes (?P<first>\d{1,18})-\d{1,18}/(?P<total>\d{1,18})")
-_PARTIAL_KEPT = "what was fetched is kept: mend that, then type the same command again"
+_PARTIAL_KEPT = "what was fetched is kept: fix that, then type the same command again"
 AT_ONCE = 4
 """Files at a time: one connection seldom fills a line, and a host is asked by no more than this."""
 

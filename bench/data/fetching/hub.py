@@ -307,14 +307,14 @@ def refusal(fault: Fault, repository: Repository, detail: str = "") -> HubError:
         "disabled": (f"a {noun} that {host} has disabled", f"{page} says why; take another"),
         "busy": (f"too many requests for {host}", "type the same command later; hf auth login raises the limit"),
         "certificate": (f"a certificate of {host} that is not trusted here", CERTIFICATES),
-        "proxy": (f"a proxy that does not lead to {host}", "mend HTTPS_PROXY, or except the host by NO_PROXY"),
+        "proxy": (f"a proxy that does not lead to {host}", "fix HTTPS_PROXY, or exempt the host with NO_PROXY"),
         "timeout": (
             f"no answer of {host} in time",
             "type the same command again, with HF_HUB_DOWNLOAD_TIMEOUT=60 to wait longer, or HF_ENDPOINT for a mirror",
         ),
         "unreachable": (
             f"that {host} cannot be reached",
-            "mend the network or HTTPS_PROXY, or name a mirror by HF_ENDPOINT; --offline takes what is in the cache",
+            "fix the network or HTTPS_PROXY, or name a mirror by HF_ENDPOINT; --offline takes what is in the cache",
         ),
         "offline": (
             f"no {noun} {repository.name} whole in the cache {_cache()}, and no host may be contacted (offline)",

@@ -101,9 +101,9 @@ def _advice(test: PairedTest, pair: Sequence[ComparedSystem], tasks: int) -> Adv
         released = [system.label for system in pair if system.system.get("deterministic")]
         few = [system for system in pair if not system.system.get("deterministic") and len(system.seeds) < TRAININGS]
         if few:
-            reason = f"fewer than {TRAININGS} seeds; how trainings scatter is known from {TRAININGS} on"
+            reason = f"fewer than {TRAININGS} seeds: the variation between seeds is not known"
         else:
-            reason = f"{' and '.join(released)} came trained, and nobody has another training of it"
+            reason = f"{' and '.join(released)} came trained, without other seeds"
         return Advice(test, None, reason)
     if not comparison.difference:
         return Advice(test, None, "no difference was seen, so that no amount decides it")

@@ -539,7 +539,7 @@ def _refuse_unlike(group: ComparisonGroup) -> None:
         if unlike := comparison_error(first, tasks[first][0], second, tasks[second][0]):
             raise UsageError(
                 found=unlike,
-                expected="systems that were asked and judged alike",
+                expected="systems with the same queries and judgements",
                 hint=f"run {first} or {second} again, so that both read the same data by the same version",
             )
 

@@ -74,7 +74,7 @@ class Conclusion:
             sentences = ["all pairs decided"]
         sentences = ["; ".join(sentences)] if sentences else []
         if too_few := [self.fewest(test) for test in self.tests if not test.about_methods]:
-            few = "one training says" if 1 in too_few else "two trainings say"
+            few = "one seed shows" if 1 in too_few else "two seeds show"
             seeds = ",".join(map(str, range(TRAININGS)))
             sentences.append(f"{few} how good a checkpoint is, not its method: --seed {seeds} tests the method")
         return sentences

@@ -221,7 +221,7 @@ class Lead:
     def sentence(self) -> str:
         """Say it: `ict leads crop from 31k tokens on; crop leads up to 7.8k tokens; they cross between …`."""
         parts = [self._runs(), *([self.lost] if self.lost else [])]
-        prefix = "these trainings: " if self.checkpoints else ""
+        prefix = "these seeds: " if self.checkpoints else ""
         tail = "; nothing follows for the methods, of which three seeds each would tell" if self.checkpoints else ""
         return prefix + "; ".join(parts) + tail
 
@@ -379,7 +379,7 @@ class Flat:
     @property
     def sentence(self) -> str:
         """Say it: `crop is flat from 250k tokens on: what it gained from there to 1M tokens is within ± 1.3 points`."""
-        prefix = "these trainings: " if self.checkpoints else ""
+        prefix = "these seeds: " if self.checkpoints else ""
         if self.end is None or self.gain is None or self.least is None:
             return f"{prefix}{self.method}: too few points or questions to say whether it is flat"
         # As many decimals as the margin needs, lest something be called not within ± 0.0.

@@ -248,7 +248,7 @@ class LearningCurves:
             if trainings[0].kind != LEVEL and len(trainings) < _FEWEST_SEEDS
         ]
         if short:
-            caveat = "what is said holds for these trainings, not for methods"
+            caveat = "this holds for these seeds, not for methods"
             sentences.append(f"fewer than {_FEWEST_SEEDS} seeds of {'; '.join(short)}: {caveat}")
         for name, trainings in self.lines.items():
             if len({tuple(point.share for point in training.points) for training in trainings}) > 1:
@@ -385,7 +385,7 @@ class ComparedCurves:
         methods, scores = self.bands.scores.methods, self.bands.scores
         ahead = Counter(lead.leader for lead in leads)
         order = sorted(methods, key=lambda method: -ahead[method])
-        trainings = ", of these trainings" if any(lead.checkpoints for lead in leads) else ""
+        trainings = ", for these seeds" if any(lead.checkpoints for lead in leads) else ""
         crossing = sum(bool(lead.crossings) for lead in leads)
         open_pairs = sum(not lead.runs for lead in leads)
         by_verdict: dict[str, list[str]] = {}

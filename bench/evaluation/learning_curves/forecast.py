@@ -69,7 +69,7 @@ class Forecast:
         if self.value is None:
             return f"{self.method}: no forecast {point}: {self.why_not}"
         interval = "" if self.interval is None else f" [{points(self.interval[0])}, {points(self.interval[1])}]"
-        prefix = "these trainings: " if self.checkpoints else ""
+        prefix = "these seeds: " if self.checkpoints else ""
         going_on = f"if it goes on as it did up to {amount(self.until)}"
         return f"{prefix}{self.method}: {points(self.value)}{interval} {point}, {going_on}"
 

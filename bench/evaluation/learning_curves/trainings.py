@@ -174,7 +174,7 @@ class CurveFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_sealed(path, content | {"training": training})
         except OSError as error:
-            reason = f"{explain(error)}; all trainings are kept: name another folder by --out"
+            reason = f"{explain(error)}; all training runs are kept: choose another folder with --out"
             raise StoreError(f"cannot write {path}: {reason}") from error
         return path
 

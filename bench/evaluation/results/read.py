@@ -95,7 +95,7 @@ class Result:
         except ValidationError as error:
             raise _fault(path, error) from error
         except (OSError, ValueError, RecursionError) as error:
-            raise StoreError(f"{path} cannot be trusted: {error}; take it away, or add the result again") from error
+            raise StoreError(f"{path} cannot be trusted: {error}; remove it, or add the result again") from error
 
     def values(self, task: str, subset: str, measure: str) -> tuple[tuple[str, ...], FloatArray]:
         """Return query ids, in their byte order, and a measure's value for each; errors as for `columns`."""
@@ -357,7 +357,7 @@ def results(folder: Path) -> list[Result]:
                 where=result.path,
                 found=f"the system, seed, suite, regime and data of {first_path}",
                 expected="one result file of each",
-                hint="take one of them away, or compare folders of their own with --results",
+                hint="remove one of them, or compare folders of their own with --results",
             )
     return checked_results
 
@@ -376,7 +376,7 @@ def require_place(root: Path, result: Result) -> None:
             where=result.path,
             found=f"the result of {'/'.join(expected)}",
             expected="a folder of that name",
-            hint="a copy is not another training: move it back, or take it away",
+            hint="a copy is not another seed: move it back or remove it",
         )
 
 

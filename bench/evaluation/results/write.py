@@ -103,7 +103,7 @@ def publish(root: Path, heading: Heading, entries: Sequence[Entry], macros: Sequ
     except OSError as error:
         raise StoreError(
             f"cannot write the result to {folder}: {explain(error)}; all stages are finished and kept in the store: "
-            "mend that or choose another folder by --results, then type the same command again"
+            "fix that or choose another folder by --results, then type the same command again"
         ) from error
 
 
@@ -180,7 +180,7 @@ def _refuse_unlike(
     if old and (unlike := same_place_error(old["system"], heading.system)):
         raise StoreError(where=path, found=f"the result of {unlike}", expected=ONE_LABEL, hint=OTHER_LABEL)
     if unlike := replacement_error(old.get("tasks", {}), new):
-        raise StoreError(where=path, found=unlike, expected="one data set of a name", hint=OTHER_DATA)
+        raise StoreError(where=path, found=unlike, expected="one data set for each name", hint=OTHER_DATA)
     if clash := one_place([*old.get("tasks", ()), *new]):
         raise StoreError(
             where=path,

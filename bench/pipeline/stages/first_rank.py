@@ -105,7 +105,9 @@ class FirstRank(Stage):
         where = f"{label} on {subset.label}"
         if subset.qrels is None:
             raise UsageError(
-                where=where, found="questions that answers judge", expected="judged documents, whose rank is counted"
+                where=where,
+                found="questions that are judged by answers",
+                expected="judged documents, whose rank is counted",
             )
         common: dict[str, Any] = {"subset": subset, "checked": subset.corpus, "corpus": subset.corpus.corpus}
         common |= {"ranking": ranking, "system_label": label, "notes": notes}

@@ -90,7 +90,7 @@ class UntilFlat(Trained):
             if subset.qrels is None:
                 raise UsageError(
                     where=f"--stop-when flat by {task.id}",
-                    found="questions that answers judge",
+                    found="questions that are judged by answers",
                     expected="judged documents, whose rank is counted",
                     hint="name other tasks by --task, or leave --stop-when out",
                 )

@@ -75,7 +75,7 @@ class WorkersExecutor:
         except BrokenProcessPool as error:
             raise BenchError(
                 "a worker ended before its stage (was it killed, or is memory short?); finished stages are kept: "
-                "type the same command to go on, with --workers 1 where memory is short"
+                "type the same command to resume, with --workers 1 where memory is short"
             ) from error
         finally:
             machine.end()

@@ -117,7 +117,7 @@ def _members(macro: Macro) -> Iterator[str]:
 @promise(
     "data-sound",
     "ids are unique, judged ids exist, something is relevant, published counts hold",
-    "mend the file that is named, its reader, or the counts",
+    "fix the file that is named, its reader, or the counts",
 )
 def data(subject: SuiteSubject) -> None:
     """Read corpora, queries and judgements as a run does: ids are unique, judged ids exist, counts hold."""

@@ -14,7 +14,7 @@ GAIN = 0.1
 
 @promise(
     "short-training-ends",
-    "a training of a few steps ends, its losses are finite, and it writes encoder and log",
+    "a training run of a few steps ends, its losses are finite, and it writes encoder and log",
     "write work.out/encoder (with its encoder config) and work.out/log.jsonl, as bench.training.loop.fit does",
 )
 def ends(subject: DenseSubject) -> None:
@@ -59,7 +59,7 @@ def same_bytes(subject: DenseSubject) -> None:
     """Train twice with one seed, and once with another one."""
     trained = subject.short
     odd = different(trained.bytes, subject.train("repeated", subject.budget).bytes)
-    expect(not odd, f"two trainings with one seed differ in {', '.join(odd)}")
+    expect(not odd, f"two training runs with one seed differ in {', '.join(odd)}")
     reseeded = subject.train("other-seed", subject.budget, seed=2).bytes
     is_equal = reseeded[f"{ENCODER}/model.safetensors"] == trained.bytes[f"{ENCODER}/model.safetensors"]
     declared = "it is declared deterministic, but another seed gives other weights"
@@ -68,14 +68,14 @@ def same_bytes(subject: DenseSubject) -> None:
 
 @promise(
     "resumes-exactly",
-    "a training that is killed after any step and begun again writes the same bytes",
+    "a training run that is killed after any step and started again writes the same bytes",
     "put all state through checkpoints: modules and buffers in `modules`, counters in the views' state()",
 )
 def resumes(subject: DenseSubject) -> None:
     """Kill a training after every step, begin it again each time."""
     trained = subject.killed()
     odd = different(subject.short.bytes, trained.bytes)
-    expect(not odd, f"a training that was killed after every step differs in {', '.join(odd)}")
+    expect(not odd, f"a training run that was killed after every step differs in {', '.join(odd)}")
     if "checkpoint_tokens" in type(subject.config).model_fields:
         lost = [reached for reached, checkpoint in trained.kept if checkpoint < reached]
         expect(not lost, "it began anew after a kill, expected it to go on from its checkpoint (work.parts)")
@@ -89,7 +89,7 @@ def resumes(subject: DenseSubject) -> None:
 def leaves_the_process_alone(subject: DenseSubject) -> None:
     """Compare what a process shares before and after a training."""
     changed = subject.one_step.changed
-    expect(not changed, f"after a training these are others: {', '.join(changed)}")
+    expect(not changed, f"training changed these: {', '.join(changed)}")
 
 
 @promise(
@@ -100,14 +100,14 @@ def leaves_the_process_alone(subject: DenseSubject) -> None:
 def writes_inside(subject: DenseSubject) -> None:
     """Listen for files that are opened for writing."""
     written = subject.one_step.written
-    expect(not written, f"a training wrote {', '.join(written[:3])}, expected nothing outside work.out and work.parts")
+    expect(not written, f"training wrote {', '.join(written[:3])}, expected nothing outside work.out and work.parts")
 
 
 @promise("runs-on-cpu", "it trains without a GPU", "create tensors on encoder.device, never on 'cuda'")
 def on_the_processor(subject: DenseSubject) -> None:
     """Train with device `cpu` and look whether a GPU was woken."""
     tokens, changed = subject.first_step, subject.one_step.changed
-    expect(not any("CUDA" in name for name in changed), f"a training of {tokens} tokens on the processor woke a GPU")
+    expect(not any("CUDA" in name for name in changed), f"training on {tokens} tokens on the processor woke a GPU")
 
 
 @promise(

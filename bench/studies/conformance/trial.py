@@ -158,7 +158,7 @@ class DenseSubject(MethodSubject):
             self.failed = True
             if isinstance(error, BenchError):
                 raise
-            remedy = "mend it there; what rests on a training is tried once this one ends"
+            remedy = "fix it there; what depends on training is tested once this succeeds"
             raise BrokenPromiseError(told(error, self.module), hint=remedy) from error
 
     @property

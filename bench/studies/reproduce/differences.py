@@ -99,7 +99,7 @@ def compare(theirs: Content, ours: Content, their_values: PerQuery, our_values: 
             for stage in subset.get("keys", ())
         }
         is_trained = not stages.isdisjoint(("train", "train_point", "tune", "train_cross"))
-        trained = "; a training on another is one with another seed" if is_trained else ""
+        trained = "; training on another processor is like another seed" if is_trained else ""
         summary = f"processor: results do not say which; sums of an encoder differ by it{trained}"
         differences.append(Cause("machine", summary, True))
     missing = [value for value in unequal if value.off is None]

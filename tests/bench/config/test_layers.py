@@ -271,7 +271,7 @@ def test_a_rule_between_fields_is_reported_in_its_authors_words() -> None:
     """It belongs to no key, so the section stands before it."""
     with pytest.raises(ConfigError, match=r"^method: low 5 is above high 2$"):
         resolve([method("crossed", Crossed)], sets=["method.low=5"])
-    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training has"):
+    with pytest.raises(ConfigError, match=r"^budget: found tokens 5 and flops 1000000000\.0; a training run has"):
         resolve_run(sets=["budget.tokens=5", "budget.flops=1e9"])
 
 

@@ -29,7 +29,7 @@ def test_this_machine_alone_is_reached() -> None:
             lambda: socket.getaddrinfo("tracker.invalid", 443),
             lambda: datagrams.sendto(b"x", ELSEWHERE),
         ):
-            with pytest.raises(OSError, match=r"offline: .* is not asked"):
+            with pytest.raises(OSError, match=r"offline: .* is not contacted"):
                 ask()
     with pytest.raises(socket.gaierror):
         socket.getaddrinfo("tracker.invalid", 443)
@@ -54,4 +54,4 @@ def test_a_tracker_obeys(caplog: pytest.LogCaptureFixture) -> None:
     with offline(), caplog.at_level(logging.WARNING):
         plugin_registry.notify("bench_scored", result={"n": 1})
     assert received == [{"n": 1}]
-    assert "offline: 192.0.2.1 is not asked" in caplog.text
+    assert "offline: 192.0.2.1 is not contacted" in caplog.text

@@ -1,4 +1,4 @@
-"""A result lies where its fields say, and none lies in two places: a copy is not another training."""
+"""A result lies where its fields say, and none lies in two places: a copy is not another seed."""
 
 import shutil
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def test_a_copied_seed_is_no_training(results: Path, reader: Reader) -> None:
         reader(results)
     assert str(caught.value.where).endswith("seed-2/result.json")
     assert str(caught.value.found).endswith(f"{bundle(results).parent.name}/seed-0")
-    assert "not another training" in str(caught.value.hint)
+    assert "not another seed" in str(caught.value.hint)
     shutil.rmtree(bundle(results).with_name("seed-2"))
     assert reader(results)
 

@@ -169,10 +169,10 @@ def test_models_with_code_of_their_own_or_a_decoder_are_refused(tmp_path: Path) 
     (tmp_path / "code.py").write_text(f"import os\nos.mkdir({str(tmp_path / 'sprung')!r})\n")
     with pytest.raises(
         UsageError,
-        match=r"an architecture by code of its own \(auto_map: code.Config\), expected an architecture that tr",
+        match=r"an architecture with custom code \(auto_map: code.Config\), expected an architecture that tr",
     ):
         load_encoder(tmp_path)
     assert not (tmp_path / "sprung").exists()
     saved(T5Model(T5Config(vocab_size=20, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2)), tmp_path)
-    with pytest.raises(UsageError, match="found a model of encoder and decoder, expected an encoder"):
+    with pytest.raises(UsageError, match="found an encoder-decoder model, expected an encoder"):
         load_encoder(tmp_path)

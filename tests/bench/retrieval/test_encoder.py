@@ -97,7 +97,7 @@ def test_smaller_batches_where_memory_is_short(folder: Path, monkeypatch: pytest
     short.notice = notices.append
     np.testing.assert_allclose(short.encode(ITEMS * 8, "passage"), expected, atol=1e-5)
     assert notices[0].startswith("out of memory with ")
-    assert notices[-1].endswith(f"encoding goes on with {short._batch_tokens}")
+    assert notices[-1].endswith(f"encoding continues with {short._batch_tokens}")
     room[0] = 1
     with pytest.raises(BenchError, match="takes more memory than there is"):
         short.encode(ITEMS, "passage")

@@ -209,7 +209,7 @@ def test_a_full_disk_is_a_sentence(tmp_path: Path) -> None:
     def full(space: Workspace) -> Mapping[str, Json]:
         raise OSError(errno.ENOSPC, "No space left on device", str(space.out / "x"))
 
-    with pytest.raises(StoreError, match=r"the disk is full .*finished stages are kept: mend that, then type the same"):
+    with pytest.raises(StoreError, match=r"the disk is full .*finished stages are kept: fix that, then type the same"):
         Store(tmp_path).make(Worked(work=full))
 
 

@@ -159,7 +159,7 @@ def test_notes_say_what_is_not_comparable() -> None:
     plan_of_one = SimpleNamespace(cells=(failed_cell := cell("crop"),), refused=(), profile=profile())
     failure = SimpleNamespace(cell=failed_cell, reason="the loss is nan")
     failed = cast("Outcome", SimpleNamespace(plan=plan_of_one, published=(), failed=(failure,)))
-    with pytest.raises(UsageError, match=r"every training failed: the loss is nan"):
+    with pytest.raises(UsageError, match=r"every training run failed: the loss is nan"):
         curve({"5": failed})
 
 

@@ -215,9 +215,7 @@ def test_one_seed_has_no_p(carry: Carry, training: dict[str, Any]) -> None:
     assert [row[0] for row in printed.rows] == ["default: pooling=mean", "pooling=cls"]
     assert [row[3] for row in printed.rows] == [row[5] for row in printed.rows] == [None, None]
     assert isinstance(printed.rows[1][2], float)
-    assert printed.notes == (
-        "one training says how good a checkpoint is, not its method: --seed 0,1,2 tests the method",
-    )
+    assert printed.notes == ("one seed shows how good a checkpoint is, not its method: --seed 0,1,2 tests the method",)
 
 
 def test_a_variant_whose_training_fails_does_not_cost_the_others(

@@ -193,8 +193,8 @@ LAYOUTS: dict[str, Layout] = {
     # what no encoder config can hold
     "sigmoid": Layout(dense=((WIDTH, 4, True, torch.nn.Sigmoid()),), refused="a dense layer with activation torch.nn"),
     "dense-without-pooler": Layout("modernbert", "cls", dense=POOLER, refused="has no pooler like BERT's"),
-    "t5-plain": Layout("t5", plain=True, refused="found a model of encoder and decoder"),
-    "t5-encoder": Layout("t5", refused="found a model of encoder and decoder"),  # the library saves the encoder alone
+    "t5-plain": Layout("t5", plain=True, refused="found an encoder-decoder model"),
+    "t5-encoder": Layout("t5", refused="found an encoder-decoder model"),  # the library saves the encoder alone
     "max": Layout(pooling="max", refused="found pooling max, expected cls, mean or last"),
     "weighted-mean": Layout("qwen3", "weightedmean", refused="found pooling weightedmean, expected"),
     "two-poolings": Layout(pooling=("cls", "mean"), refused="found pooling cls, mean, expected"),
@@ -454,7 +454,7 @@ LOOK_ALIKES: dict[str, tuple[Callable[[Path], Path], str]] = {
         transformer_elsewhere,
         "found the Transformer's files in 0_Transformer, expected them in",
     ),
-    "code-of-its-own": (own_code, "found an architecture by code of its own (auto_map: modeling_own.OwnModel)"),
+    "code-of-its-own": (own_code, "found an architecture with custom code (auto_map: modeling_own.OwnModel)"),
 }
 
 

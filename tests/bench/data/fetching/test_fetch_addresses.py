@@ -128,7 +128,7 @@ def test_tls(
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://a.org/f", "a.org/f", "http://"])
 def test_only_http_is_fetched(attempt: Any, url: str) -> None:
     """Nothing of this machine, and nothing that is no address."""
-    with pytest.raises(FetchError, match=r"is not fetched: only http and https are|cannot be asked \(InvalidURL\)"):
+    with pytest.raises(FetchError, match=r"is not fetched: only http and https are|cannot be contacted \(InvalidURL\)"):
         attempt(url)
     assert attempt.files == {}
 

@@ -77,7 +77,7 @@ def test_the_screen_shows_all(two: dict[str, Any], say: Say) -> None:
     assert "mrtydi/sw" in output
     assert re.search(r"plain +0 +\d+\.\d +1 +a", output)
     assert re.search(r"plain − .* +\+\d+\.\d +\[\d+\.\d, \d+\.\d\] +—\n", output), "one training has no p"
-    assert "no p: fewer than 3 trainings tell of checkpoints, not of methods (--seed 0,1,2)" in output
+    assert "no p: fewer than 3 seeds say something about checkpoints, not about methods (--seed 0,1,2)" in output
     assert "warning: fewer than 3 training runs: plain (1)" in output
     assert "mrtydi/sw" not in say("plain", HOSTILE)
     output = say("plain", HOSTILE, "--pairs", "--costs")

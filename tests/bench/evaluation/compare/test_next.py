@@ -89,7 +89,7 @@ def test_what_nobody_can_say(tmp_path: Path) -> None:
     assert (row["seeds_seconds"], row["tasks_seconds"]) == (None, None)
     publish(tmp_path, "released", [0.53], SECONDS, encoder_config={"pooling": "mean"})
     (row,) = advice(tmp_path, "cccc", "released")
-    assert row["reason"] == "released came trained, and nobody has another training of it"
+    assert row["reason"] == "released came trained, without other seeds"
     publish(tmp_path, "far", [0.1], None)
     publish(tmp_path, "farther", [0.9], None)
     assert advice(tmp_path, "far", "farther") == []

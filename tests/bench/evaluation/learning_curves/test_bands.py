@@ -60,7 +60,7 @@ def test_two_trainings_each_count_with_their_mean() -> None:
     interval = stats.ttest_rel(*means).confidence_interval()
     compared = bands(scores)
     assert compared.band.high[0, 0] == pytest.approx(interval.high)
-    assert compared.leads[0].sentence.startswith("these trainings: ")
+    assert compared.leads[0].sentence.startswith("these seeds: ")
 
 
 def test_points_that_are_alike_count_as_one_and_others_by_their_number() -> None:
@@ -268,7 +268,7 @@ def test_flat_from_where_on_the_gain_is_within_what_could_be_missed() -> None:
     assert [high, -low] == pytest.approx([error * stats.norm.isf((1 - 0.95 ** (1 / 3)) / 2)] * 2, rel=0.1)
     assert flat.least == pytest.approx(high + error * stats.t.ppf(0.8, 399))
     assert flat.sentence == (
-        "these trainings: a is flat from 4k tokens on: what it gained from there to 8k tokens is within "
+        "these seeds: a is flat from 4k tokens on: what it gained from there to 8k tokens is within "
         f"± {100 * (flat.least or 0):.1f} points; a smaller gain could be missed"
     )
     assert flats(curves(values), least=0.2)[0].since == 1000.0

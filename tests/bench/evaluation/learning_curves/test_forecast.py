@@ -85,7 +85,7 @@ def test_one_training_has_an_interval_over_questions() -> None:
     values = power(X, 0.6, 0.4, 0.35)[None, :, None] + 0.01 * draw.normal(size=(1, 8, 50))
     found = forecast(CurveScores(X, (("a", 0),), values), "a", 2 * X[-1])
     assert found.checkpoints
-    assert found.sentence.startswith("these trainings: a: ")
+    assert found.sentence.startswith("these seeds: a: ")
     low, high = found.interval or (0, 0)
     assert low < float(found.value or 0) < high
 

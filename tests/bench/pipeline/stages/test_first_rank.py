@@ -112,5 +112,7 @@ def test_ranks_are_those_of_a_run_of_everything(counted: Counted, method: str, d
 def test_questions_that_answers_judge_are_refused(counted: Counted) -> None:
     stage, _, _ = counted("bm25", False)
     by_answers = replace(stage.subset, qrels=None)
-    with pytest.raises(UsageError, check=fields(found="questions that answers judge", expected="judged documents")):
+    with pytest.raises(
+        UsageError, check=fields(found="questions that are judged by answers", expected="judged documents")
+    ):
         FirstRank.of_ranking(stage.ranking, by_answers, "bm25", {})

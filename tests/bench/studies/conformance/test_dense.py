@@ -39,8 +39,8 @@ def test_a_sound_method_keeps(sound: DenseSubject, check: Check) -> None:
 UNUSED = "ModuleDict.method.unused"
 FLAWS = {
     "deaf": ("gradients-reach-all", f"no gradient reached {UNUSED}.weight, {UNUSED}.bias"),
-    "noisy": ("same-seed-same-bytes", "two trainings with one seed differ in encoder/model.safetensors, log.jsonl"),
-    "forgetful": ("resumes-exactly", "a training that was killed after every step differs in encoder/model"),
+    "noisy": ("same-seed-same-bytes", "two training runs with one seed differ in encoder/model.safetensors, log.jsonl"),
+    "forgetful": ("resumes-exactly", "a training run that was killed after every step differs in encoder/model"),
     "anew": ("resumes-exactly", "it began anew after a kill"),
     "silent": ("resumes-exactly", "it never calls work.advance"),
     "global": ("global-state-untouched", "the environment (TOY_WAS_HERE), torch's matmul precision"),
@@ -70,7 +70,7 @@ def test_a_training_that_fails_is_told_once_with_its_place(toy: Toy, checks: Seq
     place, _, cause = broken.reason.partition(": ")
     assert (Path(place.rpartition(":")[0]).name, place.rpartition(":")[2]) == ("conftest.py", str(line))
     assert cause == "AttributeError: 'ToyConfig' object has no attribute 'noise'"
-    assert broken.remedy.startswith("mend it there")
+    assert broken.remedy.startswith("fix it there")
     rests = {verdict.reason for verdict in verdicts if verdict.state == "not applicable"}
     assert rests == {"the short training failed, on which this rests"}
     kept = {verdict.check.name for verdict in verdicts if verdict.state == "kept"}

@@ -201,7 +201,7 @@ def test_what_excuses_and_what_does_not() -> None:
     assert (report.verdict, report.causes[0].kind) == ("close", "machine"), "an encoder's processor is not known"
     assert compare(BASE, far, {}, {}).verdict == "differs"
     trained = changed(*SUBSET, "keys", value={"train": "k"})
-    assert "a training on another is one with another seed" in compare(trained, far, {}, {}).causes[0].sentence
+    assert "training on another processor is like another seed" in compare(trained, far, {}, {}).causes[0].sentence
     assert "training" not in report.causes[0].sentence
     grave = deepcopy(near) | {"seed": 1}
     assert "do not have the same seed" in compare(BASE, grave, {}, {}).sentence

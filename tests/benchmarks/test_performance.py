@@ -1,0 +1,28 @@
+"""The page on speed is that of its records, and says what they say."""
+
+import json
+
+from experiments.speed.__main__ import PAGE, RECORD, growth_answer, missed, page, rows
+
+
+def test_the_page_is_that_of_its_records() -> None:
+    """Nobody has edited it; the versions of libraries are those of the machine that measured."""
+    text, records, all_rows = PAGE.read_text(encoding="utf-8"), json.loads(RECORD.read_bytes()), rows()
+    (versions,) = (line.removesuffix(".") for line in text.splitlines() if line.startswith("Python 3"))
+    assert text == page(records, all_rows, versions)
+    assert text.count("| no |") == sum(bool(missed(row, records[name])) for name, row in all_rows.items())
+
+
+def test_growth_is_between_the_smallest_and_the_largest_size() -> None:
+    """Ten times the tokens, half the time for each, and three times the memory; of passages three sizes count two."""
+    sizes = {"bm25": (10_000, 30_000, 100_000), "encode": (10_000, 30_000), "prepare": (12_000, 120_000)}
+    records = {
+        f"growth: {work} {size:,}": {"units": size, "microseconds": 2.0 / (at + 1), "mebibytes": 10 + 20 * at}
+        for work, each in sizes.items()
+        for at, size in enumerate(each)
+    }
+    bm25, _, prepare = growth_answer(records).splitlines()
+    assert bm25 == "- bm25: 10 times the size takes 0.33 times the CPU time for each passage, and 5 times the memory."
+    assert (
+        prepare == "- prepare: 10 times the size takes 0.5 times the CPU time for each token, and 3 times the memory."
+    )
