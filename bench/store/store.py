@@ -131,7 +131,9 @@ class Store:
         folder = self.folder(stage)
         if not folder.exists():
             return "missing"
-        return "corrupt" if self.faults(folder) else "cached"
+        if not self.faults(folder):
+            return "cached"
+        return "corrupt" if folder.exists() else "missing"  # another process may have removed it meanwhile
 
     def open(self, stage: Stage) -> Artefact | None:
         """Return the artefact if it is there and sound, else None."""
@@ -144,9 +146,9 @@ class Store:
     def faults(self, folder: Path, thorough: bool = False) -> list[Fault]:
         """Compare an artefact's files with its manifest (once a process); a thorough comparison rehashes all."""
         manifest = folder / MANIFEST
-        if (folder / MARK).exists() and not thorough:
-            return [Fault(folder, f"marked to be made again: {(folder / MARK).read_text(errors='replace')}")]
         try:
+            if (folder / MARK).exists() and not thorough:
+                return [Fault(folder, f"marked to be made again: {(folder / MARK).read_text(errors='replace')}")]
             stamp, (proven, remembered) = _stamp(manifest), self._proven.get(manifest, ([], {}))
             if thorough or stamp != proven:
                 clear_abandoned(folder)
@@ -164,13 +166,17 @@ class Store:
         restamp = False
         for name, entry in listed.items():
             path = present.get(name)
-            if path is None or (not thorough and _stamp(path) == entry["stamp"]):
+            try:
+                if path is None or (not thorough and _stamp(path) == entry["stamp"]):
+                    continue
+                actual, stamp = sha256_file(path), _stamp(path)
+            except FileNotFoundError:  # `bench gc` of another process moves a folder aside
+                faults.append(Fault(folder / name, "no such file"))
                 continue
-            actual = sha256_file(path)
             if actual != entry["sha256"]:
                 faults.append(Fault(path, f"sha256 {actual[:12]}…, expected {entry['sha256'][:12]}…"))
-            elif _stamp(path) != entry["stamp"]:
-                entry["stamp"], restamp = _stamp(path), True
+            elif stamp != entry["stamp"]:
+                entry["stamp"], restamp = stamp, True
         if restamp and not faults and os.access(folder, os.W_OK):  # a copied store: hash once, not on every run
             with self.writing(f"renewing {manifest}"):
                 write_sealed(manifest, {**read_sealed(manifest), "files": listed})

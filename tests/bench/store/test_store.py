@@ -16,7 +16,7 @@ from bench.core.workspace import Workspace
 from bench.store.fingerprinted import Fingerprinted
 from bench.store.input_hashes import InputHashes
 from bench.store.stage import NOT_IN_KEY, Cost, Stage
-from bench.store.store import MANIFEST, Store
+from bench.store.store import MANIFEST, Store, _files
 from bench.testing import fields
 from bench.types import Json, Source
 
@@ -177,6 +177,27 @@ def test_added_and_missing_files_and_times(tmp_path: Path) -> None:
     (artefact.folder / "stranger").unlink()
     (artefact.folder / "sub" / "data.bin").unlink()
     assert [fault.found for fault in store.faults(artefact.folder)] == ["no such file"]
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_another_process_takes_away_while_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    """An artefact that went is missing; one that lost a file is corrupt. Either is made again."""
+    store = Store(tmp_path / "store")
+    folder = store.make(ABC)[0].folder
+    gone = folder if whole else folder / "sub" / "data.bin"
+
+    def listed(place: Path) -> list[Path]:
+        files = _files(place)
+        if gone.exists():
+            gone.rename(tmp_path / "gone")
+        return files
+
+    monkeypatch.setattr("bench.store.store._files", listed)
+    assert store.state(ABC) == ("missing" if whole else "corrupt")
+    monkeypatch.undo()
+    assert store.make(ABC)[1] == "ran"
 
 
 @pytest.mark.parametrize(
