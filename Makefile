@@ -9,9 +9,10 @@ EXTRAS   ?= cpu,lang,dev
 PIP_ARGS ?=
 # More arguments for pytest, e.g. PYTEST_ARGS='-k order -x', or PYTEST_ARGS='-n 0 --pdb' for one process
 PYTEST_ARGS ?=
-# Of `make demo`: the numbers of the training, in short bfloat16 where the processor is faster in it; and what is cut.
+# Of `make demo`: the numbers of the training, in short bfloat16 where the processor is faster in it; what is cut, and two
+# stages at a time: an encoder this small gains nothing from a second thread.
 PRECISION ?= $(if $(FULL),,auto)
-SHORT := --set budget.tokens=200000 --set prepare.max_documents=375
+SHORT := --set budget.tokens=200000 --set prepare.max_documents=375 --set compute.threads=1 --workers 2
 # The methods that `make worlds` ranks.
 METHODS ?= bm25,crop
 # The accessibility checker of the browser tests, which npm brings.

@@ -208,6 +208,7 @@ def extended(tmp_path_factory: pytest.TempPathFactory, texts: Path) -> dict[str,
     return answer
 
 
+@pytest.mark.slow
 def test_a_stage(extended: dict[str, Any], tmp_path: Path, texts: Path) -> None:
     """Wired, it is a row of its own: its one field is in the hash, its output is used and made once; without, nothing.
 
@@ -235,12 +236,14 @@ def test_a_stage(extended: dict[str, Any], tmp_path: Path, texts: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_measure_of_the_harness(extended: dict[str, Any]) -> None:
     """Of three relevant documents two are among the first three: two thirds, by trec_eval and by its function."""
     assert extended["measure"]["trec"] == extended["measure"]["list"] == {"Rprec": pytest.approx(2 / 3)}
     assert extended["measure"]["listed"]
 
 
+@pytest.mark.slow
 def test_a_column(extended: dict[str, Any]) -> None:
     """The page, both files and both prints show how many tasks the row has."""
     column = extended["column"]

@@ -1,7 +1,6 @@
 """`make fuzz`: try every fuzzer, print what failed as JSON, end with 1 if anything did.
 
-Usage: python -m tests.fuzz [TRIES [SEED [TARGET…]]]; without arguments a short round, and with `quick` alone a third of
-it. A failure names its seed:
+Usage: python -m tests.fuzz [TRIES [SEED [TARGET…]]]; without arguments a short round. A failure names its seed:
 `make fuzz FUZZ=1 SEED=… TARGETS=…` makes the same case again. A process of its own, with one thread: it forks.
 """
 
@@ -30,25 +29,17 @@ TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: s
 }
 
 
-QUICK = tuple(name for name in TARGETS if name != "kills")
-"""Targets of a quick round: a kill, which begins a run three times, is left to the short one."""
-THIRD, SEVENTH = 3, 7
-"""Of a quick round: of the plugins every seventh case, by turns listed and beside a run."""
-
-
-def main(tries: int = 0, first: int = 0, *names: str, quick: bool = False) -> None:
+def main(tries: int = 0, first: int = 0, *names: str) -> None:
     """Try targets, by default all; print faults by target and seed."""
     faults: dict[str, Mapping[int, str]] = {}
     for name in names or TARGETS:
         target, short = TARGETS[name]
-        step = SEVENTH if quick and name == "plugins" else 1
-        short = max(1, short // THIRD) if quick and step == 1 else short
         number = min(tries or short, len(attacks.ATTACKS)) if name == "attacks" else tries or short
         with tempfile.TemporaryDirectory(prefix="bench-fuzz-") as folder:
-            came = try_seeds(target, Path(folder), range(first, first + number, step))
+            came = try_seeds(target, Path(folder), range(first, first + number))
         faults[name] = came.faults
         most = f"at most {came.seconds:.1f} s and {came.memory >> 20:,} MiB a case"
-        print(f"{name}: {number // step} tries, {len(came.faults)} faults, {most}", file=sys.stderr)  # noqa: T201 (a command)
+        print(f"{name}: {number} tries, {len(came.faults)} faults, {most}", file=sys.stderr)  # noqa: T201 (a command)
     print(json.dumps(faults, indent=1))  # noqa: T201 (a command)
     sys.exit(any(faults.values()))
 
@@ -57,7 +48,5 @@ if __name__ == "__main__":
     if os.environ.get("OMP_NUM_THREADS") != "1":  # a child of a process with more would wait for them for ever
         os.environ["OMP_NUM_THREADS"] = "1"
         os.execv(sys.executable, [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]])  # noqa: S606 (ourselves)
-    if sys.argv[1:] == ["quick"]:
-        main(0, 0, *QUICK, quick=True)
     numbers = [int(word) for word in sys.argv[1:3]] + [0, 0]
     main(numbers[0], numbers[1], *sys.argv[3:])

@@ -36,7 +36,6 @@ from tests.conftest import TwoProcesses, present
 from tests.methods.test_trainings import TABLES, KilledError, killer
 
 OFTEN = {"learning_rate": 5e-3, "probe_pairs": 4, "checkpoint_tokens": 500}
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in sorted({*TABLES["small"]} - {"contriever"})]
 JOB = TrainingJob(tokens=3000, seed=1, device="cpu", threads=1)
 
 
@@ -74,7 +73,8 @@ def both(name: str, start: str, shards: str, place: str) -> dict[str, Any]:
     return {"saved": saved} | {name: metadata[name] for name in ("tokens", "steps", "pairs", "distinct_tokens", "loss")}
 
 
-@pytest.mark.parametrize("name", ["contriever", *SLOW])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(TABLES["small"]))
 def test_both_processes_have_one_encoder(
     name: str, tmp_path: Path, corpus: Path, start_of: Any, two_processes: TwoProcesses
 ) -> None:

@@ -45,6 +45,7 @@ def test_each_kind_of_expression_is_changed_in_its_place() -> None:
         assert sorted(results) == sorted(expected), source
 
 
+@pytest.mark.slow
 def test_a_sample_is_reproducible_and_every_mutation_is_a_program() -> None:
     """Each changes its own line, and every place is sampled from."""
     sampled = sample(3, 200)

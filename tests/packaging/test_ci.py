@@ -89,7 +89,8 @@ def suite(tmp_path: Path) -> Path:
 MARKS = [pytest.param("", id="side by side", marks=pytest.mark.slow), pytest.param(ALONE, id="alone")]
 
 
-@pytest.mark.parametrize("mark", MARKS)
+@pytest.mark.slow
+@pytest.mark.parametrize("mark", ["", ALONE], ids=["side by side", "alone"])
 def test_slow_tests_stop_after_their_seconds_and_name_the_slowest(suite: Path, mark: str) -> None:
     """The test that is running then is the last one; the run fails. While it runs, a clock jumps by ten minutes."""
     jump = "time.sleep(0.5); clock = time.time; time.time = lambda: clock() + 600"
@@ -112,14 +113,14 @@ case "$*" in *"not alone"*) exit $BESIDE ;; *) sleep $NAP; exit $ALONE ;; esac
 @pytest.mark.parametrize(
     ("seconds", "nap", "alone", "beside", "calls", "status"),
     [
-        (100, "1.1", 0, 0, 2, 0),
+        pytest.param(100, "1.1", 0, 0, 2, 0, marks=pytest.mark.slow),
         (100, "0", 5, 0, 2, 0),
         (100, "0", 0, 5, 2, 0),
         (100, "0", 5, 5, 2, 5),
         (100, "0", 1, 0, 2, 1),
         (100, "0", 0, 1, 2, 1),
         (100, "0", 2, 0, 1, 2),
-        (1, "1.1", 0, 0, 1, 1),
+        pytest.param(1, "1.1", 0, 0, 1, 1, marks=pytest.mark.slow),
     ],
 )
 def test_slow_tests_that_are_timed_come_first_and_the_seconds_are_for_all(

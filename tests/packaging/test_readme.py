@@ -102,7 +102,8 @@ def test_the_demo_is_what_the_readme_says() -> None:
 
     run, build = full.splitlines()
     assert demo("FULL=1") == [bm25, run, build]
-    cuts = " --set budget.tokens=200000 --set prepare.max_documents=375 --set train.precision="
+    cuts = " --set budget.tokens=200000 --set prepare.max_documents=375 --set compute.threads=1 --workers 2"
+    cuts += " --set train.precision="
     assert demo() == [bm25, f"{run}{cuts}auto", build]
     assert demo("PRECISION=float32") == [bm25, f"{run}{cuts}float32", build]
 

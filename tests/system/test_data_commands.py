@@ -150,6 +150,7 @@ def documents() -> int:
     return len((TINY / "corpus.jsonl").read_text().splitlines())
 
 
+@pytest.mark.slow
 def test_from_nothing_to_a_run(toy: Toy) -> None:
     """List, dry run, fetch, list, put the rest by hand, check, run: each says what is next, and the last one works."""
     assert toy.states() == {"toy/one.zip": "missing", "toy/note.txt": "missing"}
@@ -215,6 +216,7 @@ def test_somebody_to_ask(toy: Toy, answer: str, state: str) -> None:
     assert ("nothing was fetched" in completed.stderr) == (state == "missing")
 
 
+@pytest.mark.slow
 def test_bars_of_files_side_by_side(toy: Toy) -> None:
     """On a terminal each file has its bar while it comes, and one sentence; nothing of the bars is left at the end."""
     names = ["a", "b", "c", "d", "e"]
@@ -352,6 +354,7 @@ def test_counts_are_held_by_reading(toy: Toy) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_file_that_may_not_grow(toy: Toy) -> None:
     """The system refuses to write on, as a full disk does: a sentence, what came is kept, and it goes on from there."""
     (toy.site / "large.bin").write_bytes(bytes(300_000))

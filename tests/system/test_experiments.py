@@ -107,6 +107,7 @@ def test_files_of_runs_make_the_committed_rows(rows: Path, tmp_path: Path, names
     assert made == places(rows, arm)
 
 
+@pytest.mark.slow
 def test_the_file_of_arm_s2_makes_its_rows(rows: Path, tmp_path: Path) -> None:
     """Of the variants whose methods are ours and whose trials are there; curves have the names of rows."""
     data, text = released("pretrain-nonsoftware"), (ROOT / "experiments" / "s2" / "arm.toml").read_text()

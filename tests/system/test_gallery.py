@@ -100,6 +100,7 @@ def test_own_data_takes_a_folder(tmp_path: Path, tiny: Path, monkeypatch: pytest
     assert not (tmp_path / "my-data").exists()
 
 
+@pytest.mark.slow
 def test_own_suite(tmp_path: Path) -> None:
     """It prints what the page shows, worked out by hand.
 

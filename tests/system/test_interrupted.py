@@ -80,6 +80,7 @@ def test_killed_at_eight_moments(
     assert interrupted >= MOMENTS / 2, "most runs should have been hit while at work"
 
 
+@pytest.mark.slow
 def test_two_identical_runs_at_once_do_the_work_once(
     tmp_path: Path, folder: Path, environment: dict[str, str], options: Options
 ) -> None:
@@ -150,7 +151,7 @@ def test_a_damaged_result_is_named_and_written_again(
     ("name", "workers"),
     [
         ("SIGINT", 1),
-        ("SIGTERM", 2),
+        pytest.param("SIGTERM", 2, marks=pytest.mark.slow),
         pytest.param("SIGTERM", 1, marks=pytest.mark.slow),
         pytest.param("SIGHUP", 2, marks=pytest.mark.slow),
     ],

@@ -187,7 +187,8 @@ def test_help_is_quick_and_light() -> None:
     assert not modules & {"torch", "transformers", "numpy", "numba", "pandas", "pydantic", "rich", "ir_datasets"}
 
 
-@pytest.mark.parametrize("task", [pytest.param("scifact", marks=pytest.mark.slow), "nfcorpus"])
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["scifact", "nfcorpus"])
 def test_the_real_sets(tmp_path: Path, run_json: RunJson, task: str) -> None:
     """nDCG@10 within 0.01 of 0.679 and 0.322 (Anserini's BM25 with the English analyzer), counts as published."""
     expected = {"scifact": (0.679, 300), "nfcorpus": (0.322, 323)}[task]

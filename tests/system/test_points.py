@@ -126,6 +126,7 @@ def test_a_plan_prices_what_lies_between_points(tmp_path: Path) -> None:
     assert plan(request(tmp_path), plugins, store).seconds < ready.seconds
 
 
+@pytest.mark.slow
 def test_a_resumed_plan_works_in_the_parts_of_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends between two points goes on from there: each step of the training is taken once."""
     plugins, store, taken = load(), Store(tmp_path / "store"), list[int]()
@@ -190,6 +191,7 @@ def test_points_that_cannot_be(tmp_path: Path, sets: tuple[str, ...], expected: 
         plan(request(tmp_path, *sets), load(), Store(tmp_path / "store"))
 
 
+@pytest.mark.slow
 def test_a_training_that_diverges_ends_its_own_points_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Points before it are rows, those after it and the end are told as failed, and another method goes on."""
     original, seen = CropTrainer.loss, list[int]()

@@ -233,7 +233,9 @@ def _compare(name: str, current: dict[str, str], printed: dict[str, dict[str, st
         assert {path: current.get(path, "lost") for path in printed[name]} == printed[name]
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name == "export")) for name in COMMANDS]
+)
 def test_no_field_is_lost(
     name: str, bench: Callable[[str], str], place: Path, printed: dict[str, dict[str, str]]
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_command_that_takes_no_file_says_so(bench: Any, tmp_path: Path) -> Non
         assert message in bench(*words, status=2).stderr
 
 
+@pytest.mark.slow
 def test_a_file_is_the_commands_that_it_stands_for(tmp_path: Path, corpus: Path, bench: Any, run_json: RunJson) -> None:
     """Two methods, two seeds, two variants: the same result files, byte by byte, from the same stages."""
     (tmp_path / "exp").mkdir()

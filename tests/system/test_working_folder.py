@@ -90,6 +90,7 @@ def needed(item: click.Command) -> Iterator[str]:
         yield from (value,) if isinstance(parameter, click.Argument) else (parameter.opts[0], value)
 
 
+@pytest.mark.slow
 def test_every_command_that_there_is(tmp_path: Path, theirs: Path, type_there: Type) -> None:
     """With what it needs, and their folder wherever it takes a path: it may refuse, and runs no line of theirs."""
     typed = [[*words, *needed(item)] for words, item in commands(bench)]

@@ -145,7 +145,8 @@ def test_one_that_gains_goes_on_to_the_bytes_of_the_whole_training(
     assert files == {name: (folder / name).read_bytes() for name in files}
 
 
-@pytest.mark.parametrize(("lost", "count"), [("", 5), pytest.param("look-2.json", 5 + 4, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("lost", "count"), [("", 5), ("look-2.json", 5 + 4)])
 def test_killed_trainings_stop_where_others_do(
     plugins: Plugins, request_of: Callable[..., Request], monkeypatch: pytest.MonkeyPatch, lost: str, count: int
 ) -> None:

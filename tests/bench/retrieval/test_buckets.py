@@ -126,6 +126,7 @@ def test_dropout_of_a_fixed_row_has_its_own_gradient() -> None:
     torch.testing.assert_close(mean, fixed.attend(q, k, v, None, 0.0, None), atol=0.25, rtol=0)
 
 
+@pytest.mark.slow
 def test_torch_finds_no_fault_with_the_operations() -> None:
     """Schema, autograd and shapes, by torch's own check of custom operations."""
     runs = torch.tensor([[0, 4, 2], [4, 7, 1], [0, 0, 0]])
@@ -194,6 +195,7 @@ def check_compiled(model: PreTrainedModel, packed: Packed, layers: tuple[int, ..
     assert_near(gradients(model, uncompiled(compiled), row, tokens, layers), plain, 1e-5)
 
 
+@pytest.mark.slow
 def test_a_pass_is_one_graph(packed: Make, graphs: Graphs) -> None:
     """No breaks; attention is one operation a block."""
     model, row = packed("bert")

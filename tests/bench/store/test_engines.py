@@ -112,6 +112,7 @@ def act_on_stage(tmp_path: Path, act: Callable[[int], None], after: int = 3) -> 
     return thread
 
 
+@pytest.mark.slow
 def test_workers_keep_within_cores_and_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three cores and two GPUs, which torch calls 4 and 7; a killed worker is named, and another run goes on."""
     monkeypatch.setattr(local, "cores", lambda: 3)
@@ -126,7 +127,7 @@ def test_workers_keep_within_cores_and_gpus(tmp_path: Path, monkeypatch: pytest.
     assert used_resources(tmp_path) == ({"4", "7"}, 3)
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_failure_keeps_what_is_finished(workers: int, tmp_path: Path) -> None:
     """What needs the stage is not run; what does not is, where the failure is spared."""
     store, bad, good = (

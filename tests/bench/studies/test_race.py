@@ -142,6 +142,7 @@ def trainings(race: Race, name: str, tmp_path: Path) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 def test_what_is_below_another_is_dropped_by_test_and_trained_no_further(
     race: Racing, plugins: Plugins, common: Path
 ) -> None:
@@ -171,6 +172,7 @@ def test_what_is_below_another_is_dropped_by_test_and_trained_no_further(
     assert not list((common / "results").rglob("*"))
 
 
+@pytest.mark.slow
 def test_a_trainer_that_cannot_stop_is_not_guessed_about(race: Racing, plugins: Plugins, common: Path) -> None:
     """Which is said; it races on, to its only look where three seeds are all, and nothing is decided of three."""
     over = finished(race("idle,deaf", "0-2", guess=True, place=common), plugins, common)

@@ -168,6 +168,7 @@ def training(small: dict[str, Any], tiny: Path, common: Path) -> dict[str, Any]:
     return {**small, "corpus": str(common / "en.jsonl"), "sets": sets}
 
 
+@pytest.mark.slow
 def test_gains_are_those_of_compare(carry: Carry, training: dict[str, Any], tmp_path: Path, plugins: Plugins) -> None:
     """Differences of means of the files; intervals of `bench compare`; p as `--contrasts` corrects these variants."""
     outcome, request = carry(

@@ -158,6 +158,7 @@ def test_one_process_does_nothing() -> None:
     assert lone.grad is None
 
 
+@pytest.mark.slow
 def test_a_launched_process_that_fails_or_is_missing_before_all_meet(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it raised is raised by the first, and the next training goes on; one that says nothing is named, soon."""
 

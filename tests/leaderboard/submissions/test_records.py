@@ -108,6 +108,7 @@ def test_what_was_made_again_is_this_result(look: Look, bundle: Bundle, tmp_path
         read_reproduction(file, candidate, "A. Author", "2026")
 
 
+@pytest.mark.slow
 def test_the_commands_take_a_folder_of_records(
     bundle: Bundle, ran: Ran, judges: SuiteJudges, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
