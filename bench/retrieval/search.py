@@ -380,15 +380,15 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
     from torch.nn.functional import linear
 
     # oneDNN uses AVX-512 on AMD's processors too, numpy and the rest of torch do not; without it numpy is quicker.
-    left = torch.from_numpy(queries).to_mkldnn() if _onednn_is_quicker() else None
+    query_side = torch.from_numpy(queries).to_mkldnn() if _onednn_is_quicker() else None
 
     def products(part: Matrix) -> Matrix:
-        if left is None:
+        if query_side is None:
             return queries @ part.T
         # A part of a mapped file is copied, since torch warns of memory that it may not write.
         right = torch.from_numpy(np.require(part, requirements=("C", "W")))
-        made: Matrix = linear(left, right.to_mkldnn()).to_dense().numpy()
-        return made
+        dense: Matrix = linear(query_side, right.to_mkldnn()).to_dense().numpy()
+        return dense
 
     threads = min(torch.get_num_threads(), len(queries))
     size = min(len(passages), _SLICE, max(1, threads * _PRODUCTS // len(queries)))
@@ -397,8 +397,8 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
     rank = math.ceil(expected + 4 * math.sqrt(expected))  # four deviations further down, so that hardly any is too high
     least = np.full(len(queries), np.nan, np.float32)
     if guessing and rank < len(sample):
-        about = np.hstack([products(sample[start : start + size]) for start in range(0, len(sample), size)])
-        least = np.partition(about, len(sample) - rank, axis=1)[:, len(sample) - rank]
+        estimates = np.hstack([products(sample[start : start + size]) for start in range(0, len(sample), size)])
+        least = np.partition(estimates, len(sample) - rank, axis=1)[:, len(sample) - rank]
     selections = [_Selection(share, k, size) for share in np.array_split(least, threads)]
     with ThreadPoolExecutor(threads) as pool:
         mapped: Callable[..., Iterator[None]] = pool.map if threads > 1 else map
@@ -407,10 +407,10 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
             list(mapped(_Selection.add, selections, shares, [start] * threads))
     tops = [selection.best() for selection in selections]
     scores, rows = np.concatenate([top.scores for top in tops]), np.concatenate([top.rows for top in tops])
-    again = np.flatnonzero(np.concatenate([selection.passed for selection in selections]) < k)
-    if len(again):
-        top = _processor(queries[again], passages, k, guessing=False)
-        scores[again], rows[again] = top.scores, top.rows
+    unfilled = np.flatnonzero(np.concatenate([selection.passed for selection in selections]) < k)
+    if len(unfilled):
+        top = _processor(queries[unfilled], passages, k, guessing=False)
+        scores[unfilled], rows[unfilled] = top.scores, top.rows
     return Top(scores, rows)
 
 

@@ -345,7 +345,7 @@ class BaseSettings:
         _, faults = build(self.method.config, rows)
         return not faults
 
-    def meant(self, key: str, value: Any) -> Any:
+    def typed_value(self, key: str, value: Any) -> Any:
         """Return a typed value, nothing for `none` where the setting takes nothing and no such text."""
         is_nothing = value == "none" and not self.accepts({key: value}) and self.accepts({key: None})
         return None if is_nothing else value
@@ -374,7 +374,7 @@ def _with_spaces(bases: Mapping[str, BaseSettings], typed: Mapping[str, Space]) 
                 raise UsageError(found=f"--space {key} and --set method.{key}", expected="one of them")
             space = typed_space
             if isinstance(typed_space, Choice):
-                space = Choice(tuple(base.meant(key, value) for value in typed_space.values))
+                space = Choice(tuple(base.typed_value(key, value) for value in typed_space.values))
             elif base.is_whole(key):
                 ends = f"{typed_space.low:g},{typed_space.high:g}"
                 raise UsageError(

@@ -52,21 +52,21 @@ def check_statements(candidate: Candidate, methods: Mapping[str, Method], errors
         contradictions = [*_of_system(system, nodes), *_of_settings(system, choices, methods)]
         for task, subsets in candidate.raw_content["tasks"].items():
             for name, subset in subsets.items():
-                where = f" of {f'{task} {name}'.strip()}"
-                found = [*_of_subset(subset, nodes), *_otherwise(subset.get("settings", ()), choices)]
-                contradictions += [(f"{stated}{where}", made) for stated, made in found]
+                subset_name = f" of {f'{task} {name}'.strip()}"
+                differences = [*_of_subset(subset, nodes), *_otherwise(subset.get("settings", ()), choices)]
+                contradictions += [(f"{stated}{subset_name}", expected) for stated, expected in differences]
     except _BROKEN:
         if not len(errors):  # else the graph, or the part of it that breaks this, has its sentence
             errors.add(RESULT, "a system whose graph cannot be read", "that of a run", TAKE_UNCHANGED)
         return
-    for stated, made in contradictions:
-        errors.add(RESULT, stated, f"{made}, as the system's graph has it", TAKE_UNCHANGED)
+    for stated, expected in contradictions:
+        errors.add(RESULT, stated, f"{expected}, as the system's graph has it", TAKE_UNCHANGED)
 
 
-def _unlike(what: str, stated: object, made: object) -> Iterator[Contradiction]:
+def _unlike(name: str, stated: object, expected: object) -> Iterator[Contradiction]:
     """Yield the contradiction between two values, none where they are equal."""
-    if stated != made:
-        yield f"{what} {_shown(stated)}", _shown(made)
+    if stated != expected:
+        yield f"{name} {_shown(stated)}", _shown(expected)
 
 
 def _shown(value: object) -> str:
@@ -125,8 +125,8 @@ def _of_start(system: Json, starts: list[Json]) -> Iterator[Contradiction]:
     if starts:
         yield from _model("backbone", system.get("backbone"), [start["backbone"] for start in starts])
         for key, stated in (system.get("encoder_config") or {}).items():
-            made = [start["encoder_config"].get(key) for start in starts]
-            yield from _unlike(f"encoder_config {key}", stated, stated if stated in made else made[0])
+            values = [start["encoder_config"].get(key) for start in starts]
+            yield from _unlike(f"encoder_config {key}", stated, stated if stated in values else values[0])
 
 
 def _starts(graph: Json) -> list[Json]:
@@ -139,11 +139,11 @@ def _starts(graph: Json) -> list[Json]:
     return [node["choices"] for name, node in graph.items() if name in reached and node["stage"] == "init"]
 
 
-def _model(what: str, stated: object, made: list[object]) -> Iterator[Contradiction]:
+def _model(name: str, stated: object, models: list[object]) -> Iterator[Contradiction]:
     """Compare the name of a model with ids in the graph, which has sums of files in the place of a folder's name."""
-    folder = any(isinstance(model, Mapping) for model in made) and str(stated).startswith("./")
-    if stated is not None and stated not in made and not folder:
-        yield f"{what} {_shown(stated)}", "a folder" if isinstance(made[0], Mapping) else _shown(made[0])
+    folder = any(isinstance(model, Mapping) for model in models) and str(stated).startswith("./")
+    if stated is not None and stated not in models and not folder:
+        yield f"{name} {_shown(stated)}", "a folder" if isinstance(models[0], Mapping) else _shown(models[0])
 
 
 def _of_settings(system: Json, choices: Json, methods: Mapping[str, Method]) -> Iterator[Contradiction]:
@@ -190,13 +190,13 @@ def _otherwise(settings: Any, choices: Json) -> Iterator[Contradiction]:
     """
     for setting in settings:
         section, _, name = str(setting["key"]).partition(".")
-        made = [
+        values = [
             value
             for key, value in choices.items()
             if key.partition(".")[0].partition("-")[0] == section and key.endswith(f".{name}") and not _by_task(value)
         ]
-        if made and name not in choices and setting["value"] not in made:
-            yield from _unlike(f"setting {shown(str(setting['key']))} =", setting["value"], made[0])
+        if values and name not in choices and setting["value"] not in values:
+            yield from _unlike(f"setting {shown(str(setting['key']))} =", setting["value"], values[0])
 
 
 def _of_subset(subset: Json, nodes: list[Json]) -> Iterator[Contradiction]:
@@ -226,9 +226,9 @@ def _of_reading(resolved: object, nodes: list[Json]) -> Iterator[Contradiction]:
     encoders = [node["choices"] for node in nodes if node["stage"] == "encode" and "encoder_config" in node["choices"]]
     if len(encoders) != _SIDES or not isinstance(resolved, Mapping):
         return
-    made = {key: value for choices in encoders for key, value in choices["encoder_config"].items()}
-    for key in resolved.keys() & {key for key, value in made.items() if not _by_task(value)}:
-        yield from _unlike(f"resolved {key}", resolved[key], made[key])
+    config = {key: value for choices in encoders for key, value in choices["encoder_config"].items()}
+    for key in resolved.keys() & {key for key, value in config.items() if not _by_task(value)}:
+        yield from _unlike(f"resolved {key}", resolved[key], config[key])
 
 
 def _weights(nodes: list[Json], metadata: Json) -> set[str | None]:
@@ -236,16 +236,16 @@ def _weights(nodes: list[Json], metadata: Json) -> set[str | None]:
     sources = []
     for node in nodes:
         stage, choices = node["stage"], node["choices"]
-        if (made := choices.get(_SOURCES.get(stage, ""))) is not None:
+        if (model := choices.get(_SOURCES.get(stage, ""))) is not None:
             measured = [value for name, value in metadata.items() if name.partition("-")[0] == stage]
-            taken = {value.get("revision") for value in measured if isinstance(value, Mapping)}
-            revisions = {choices["revision"]} if choices.get("revision") else {None, *taken}
-            sources.append([[made, revision] for revision in revisions])
+            fetched = {value.get("revision") for value in measured if isinstance(value, Mapping)}
+            revisions = {choices["revision"]} if choices.get("revision") else {None, *fetched}
+            sources.append([[model, revision] for revision in revisions])
     if not sources:
         return {None}
     if len(sources) > _MOST_SOURCES:
         return set()
-    return {digest(list(order)) for made in product(*sources) for order in permutations(made)}
+    return {digest(list(order)) for chosen_sources in product(*sources) for order in permutations(chosen_sources)}
 
 
 def _by_task(value: object) -> bool:
