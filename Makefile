@@ -107,7 +107,7 @@ rows: $(STAMP) ## unpack the committed results into build/rows (experiments/READ
 fuzz: $(STAMP) ## damaged input of every kind, FUZZ tries of each fuzzer from SEED on, or of TARGETS alone
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ) $(SEED) $(TARGETS)
 
-mutants: $(STAMP) ## how many of 100 mutations of rules between packages the tests notice, sampled with SEED; an hour of two processors
+mutants: $(STAMP) ## how many of 100 mutations of rules between packages the tests notice, sampled with SEED; at most an hour of two processors
 	@$(BIN)/python -m tests.mutants $(SEED)
 
 test-slow: $(STAMP) ## the tests that take minutes

@@ -105,8 +105,8 @@ def page(record: Mapping[str, Any]) -> str:
 How close are the times that `bench plan` prints to what a run then takes?
 
 **Answer.** {within} of {len(ratios)} runs came within a factor of {WITHIN:g} of
-their plan; the largest factor is {max(ratios.values()):.2f}. [Resources planned and used](signed-plans.md) has stricter
-bounds, and memory and disk.
+their plan; the largest factor is {max(ratios.values()):.2f}. [Resources planned and used](signed-plans.md) has
+stricter bounds, and also covers memory and disk.
 
 **How it was measured**
 

@@ -40,7 +40,7 @@ def rows(full: bool = False) -> dict[str, Row]:
 def line(name: str, row: Row, measured: dict[str, Any]) -> str:
     """Return a row of the table."""
     peers = [f"{peer} {measured['seconds'][peer]:.3g} s" for peer in measured["ratios"]]
-    ratios = [f"{ratio:.2g} (≥ {row.reach[peer]:g})" if peer in row.reach else f"{ratio:.2g}"
+    ratios = [f"{_ratio(ratio, row.reach[peer])} (≥ {row.reach[peer]:g})" if peer in row.reach else f"{ratio:.2g}"
               for peer, ratio in measured["ratios"].items()]  # fmt: skip
     ours = f"{measured['seconds']['ours']:.3g} s for {row.units:,} {row.unit}"
     cells = (
@@ -53,6 +53,12 @@ def line(name: str, row: Row, measured: dict[str, Any]) -> str:
         stamp(measured),
     )
     return f"| {' | '.join(cells)} |"
+
+
+def _ratio(ratio: float, target: float) -> str:
+    """Return a ratio with two digits, or three where two would round it up to the target that it misses."""
+    text = f"{ratio:.2g}"
+    return f"{ratio:.3g}" if ratio < target <= float(text) else text
 
 
 def missed(row: Row, measured: dict[str, Any]) -> list[str]:
@@ -114,6 +120,8 @@ def page(records: dict[str, Any], all_rows: dict[str, Row], versions: str) -> st
     steps = json.loads(STEPS.read_bytes())
     keys = [f"{size} {precision}" for size in step_costs.SIZES for precision in step_costs.PRECISIONS]
     faster = [step_costs.ratio(rounds, key) for rounds in steps["methods"].values() for key in keys]
+    drift = max(max(step_costs.drift(rounds[0], key)) for rounds in steps["methods"].values() for key in keys)
+    differ = f"differ by at most {drift:.0e}, relative," if drift else "are equal in every digit"
     parts = [
         f"""# Performance
 
@@ -128,8 +136,8 @@ How fast is `bench`, compared with libraries that do the same work?
   turns, in another order each round. Commands run in processes of their own.
 - *Ratio* is the other library's seconds divided by ours, the median over rounds: above 1, ours is faster. The target,
   in parentheses, is the lowest ratio that we want.
-- *Bare matrix products* are only the multiplications that the model needs. Their ratio is the share of the hardware's
-  speed that ours reaches.
+- *Bare matrix products* are only the multiplications that the model needs. Their ratio is the share of that speed
+  that ours reaches; in dense search it can exceed 1, since ours multiplies by a faster library (below).
 - *Load* is the one-minute load average of a machine with two cores, before or after the row, whichever is larger.
   *Not noted*: measured before rows recorded both, on an AMD EPYC with AVX512 on which other work ran.
 - Absolute seconds hold for that machine only.
@@ -155,9 +163,9 @@ Measured by `make bench`.
 - **Reading a run file.** Where lines have the usual form (one blank between columns, the lines of a query together) a
   file is read in blocks; otherwise line by line, at half the speed.
 - **Dense search.** Candidates come from oneDNN's products, which use AVX-512 on AMD's processors too; the OpenBLAS of
-  faiss does not. Without AVX-512 numpy multiplies, with AVX2 as faiss does: the three ratios to faiss were 0.83, 0.80
-  and 0.73 then. For the best 1,000, exact sums take a quarter of our seconds, half of it for reading the candidates'
-  vectors again.
+  faiss does not. Without AVX-512 numpy multiplies, with AVX2, as faiss does; in that case the three ratios to
+  faiss were 0.83, 0.80 and 0.73. For the best 1,000, exact sums take a quarter of our seconds, half of it for reading
+  the candidates' vectors again.
 
 ## Growth with the size of the data
 
@@ -186,11 +194,11 @@ anonymous memory beyond what the script holds at its start.
 How much less CPU time does a training step take at commit {steps["after"]} than at {steps["before"]},
 after work on kernel launches, reads and bfloat16, and are the losses the same?
 
-**Answer.** It is {min(faster):.2f} to {max(faster):.2f} times as fast. The last column has the largest relative
-differences over three steps: of losses, and of gradient norms.
+**Answer.** It is {min(faster):.2f} to {max(faster):.2f} times as fast. Losses and gradient norms {differ} over
+three steps. The last column has the largest relative differences by method.
 
 {len(steps["methods"])} methods in batches of {_tokens(steps):s} tokens, one thread, without dropout, one process after
-the other, each commit once. Measured by `python -m experiments.step_costs`.
+the other, each commit once. Measured by `python -m experiments.step_costs BEFORE OUT.json --rounds 1`.
 """,
         step_costs.page(steps["methods"]).rstrip("\n"),
     ]

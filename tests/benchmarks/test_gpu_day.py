@@ -72,6 +72,7 @@ def test_the_limits_are_45_minutes(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sum(others) + trainings <= 60 * gpu_day.MINUTES == 60 * 45
 
 
+@pytest.mark.slow
 def test_what_fails_or_takes_too_long_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -286,6 +286,7 @@ def test_results_that_cannot_be_written_stop_before_any_work(
     assert not (tmp_path / "store" / "artefacts").exists()
 
 
+@pytest.mark.slow
 def test_a_write_that_fails_half_way_keeps_finished_stages(
     tmp_path: Path, folder: Path, environment: dict[str, str], run_json: RunJson, options: Options
 ) -> None:

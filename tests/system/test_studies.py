@@ -89,6 +89,7 @@ def places(tmp_path: Path) -> tuple[str | Path, ...]:
     return "--store", tmp_path / "store", "--results", tmp_path / "results"
 
 
+@pytest.mark.slow
 def test_two_systems_are_found_by_label_and_by_path(
     tmp_path: Path, folder: Path, run_json: RunJson, bench: Any, places: tuple[str | Path, ...]
 ) -> None:

@@ -79,6 +79,7 @@ def test_failures_stop_no_other(script: Any, server: str, tmp_path: Path) -> Non
     assert reasons == {"suite/b": "", "suite/d": "", **failed}
 
 
+@pytest.mark.slow
 def test_a_host_that_asks_for_time_gets_it_from_all(script: Any, server: str, tmp_path: Path) -> None:
     """One client is told to come again; none begins with a further file before that."""
     times: list[tuple[float, str]] = []
