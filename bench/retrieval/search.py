@@ -52,7 +52,7 @@ _TWO_ORDERS = 2.0**-27  # of a bound for float32: sums of d products in float64 
 _PART = 128  # vectors that are scored at a time
 _SLICE = 1 << 12  # passages whose products are made at a time on a processor
 _PRODUCTS = 1 << 18  # and products, for each thread: what its cache holds
-_SAMPLED = 31  # one passage of so many says about which score is the k-th; a prime, against passages in a rhythm
+_SAMPLED = 31  # one passage of so many, or of more, says about which score is the k-th; a prime, against rhythms
 
 
 class VectorRows(Protocol):

@@ -186,7 +186,10 @@ class Store:
         """Return what was kept with a stage's artefact besides its identity; nothing where it is not sound."""
         if self.state(stage) != "cached":
             return {}
-        provenance: Mapping[str, Any] = read_sealed(self.folder(stage) / MANIFEST)["provenance"]
+        try:
+            provenance: Mapping[str, Any] = read_sealed(self.folder(stage) / MANIFEST)["provenance"]
+        except FileNotFoundError:  # `bench gc` of another process took it away
+            return {}
         return provenance
 
     def mark(self, folder: Path, faults: list[Fault]) -> None:

@@ -6,6 +6,7 @@ those of rows that a loss has gathered.
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -156,13 +157,17 @@ def sums(values: Sequence[float]) -> list[float]:
 
 
 def unlike(tensors: Mapping[str, torch.Tensor]) -> list[str]:
-    """Return the names of tensors that are not the same in all processes, by their sums; none in a single process."""
+    """Return the names of tensors whose bytes are not the same in all processes; none in a single process."""
     if world_size() == 1:
         return []
-    own = {name: repr(tensor.sum(dtype=torch.float64).item()) for name, tensor in tensors.items()}
+    checksums = {name: sha256(_bytes(tensor)).hexdigest() for name, tensor in tensors.items()}
     of_all: list[dict[str, str]] = [{} for _ in range(world_size())]
-    dist.all_gather_object(of_all, own)
-    return [name for name, total in own.items() if any(other.get(name) != total for other in of_all)]
+    dist.all_gather_object(of_all, checksums)
+    return [name for name, checksum in checksums.items() if any(digests.get(name) != checksum for digests in of_all)]
+
+
+def _bytes(tensor: torch.Tensor) -> memoryview:
+    return tensor.detach().cpu().contiguous().view(torch.uint8).numpy().data
 
 
 def union(flags: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

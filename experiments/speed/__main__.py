@@ -56,9 +56,9 @@ def line(name: str, row: Row, measured: dict[str, Any]) -> str:
 
 
 def _ratio(ratio: float, target: float) -> str:
-    """Return a ratio with two digits, or three where two would round it up to the target that it misses."""
-    text = f"{ratio:.2g}"
-    return f"{ratio:.3g}" if ratio < target <= float(text) else text
+    """Return a ratio with two digits, or with as many as show that it misses the target."""
+    texts = [f"{ratio:.{digits}g}" for digits in range(2, 18)]
+    return next(text for text in texts if (float(text) < target) == (ratio < target))
 
 
 def missed(row: Row, measured: dict[str, Any]) -> list[str]:

@@ -90,6 +90,11 @@ class ValidationErrors:
                 self.add(file, fault.found, fault.expected, fault.hint, fault.line)
 
 
+def is_start(label: str) -> bool:
+    """Return whether a label is that of an encoder before training: `crop@init`, `crop@init@pooling=cls`."""
+    return re.search(r"@init(?=[@+]|$)", label) is not None
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A submitted result, as far as it can be read.

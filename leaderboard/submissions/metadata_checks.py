@@ -17,7 +17,7 @@ from bench.evaluation.results import RESULT, averages
 from bench.evaluation.results.format import About, Average, Content, Remote, Setting, Subset, SuiteAbout
 from bench.evaluation.results.identity import identity_error
 from bench.types import REGIMES, Method, Suite
-from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors
+from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, is_start
 from leaderboard.submissions.recompute import TOLERANCE
 
 MOST_SETTINGS = 1_000
@@ -158,7 +158,7 @@ def _check_system(candidate: Candidate, methods: Mapping[str, Method], errors: V
             errors.add(RESULT, fault, str(deterministic).lower(), TAKE_UNCHANGED)
     if candidate.content.seed and raw.get("deterministic") is True:
         errors.add(RESULT, f"seed {candidate.content.seed} of a deterministic system", "seed 0", TAKE_UNCHANGED)
-    least = 0 if "@init" in label else 1
+    least = 0 if is_start(label) else 1
     budgets = [(system.budget, system.budget_flops, system.budget_steps)]
     budgets += [(part.budget, part.budget_flops, part.budget_steps) for part in system.parts]
     for tokens, flops, steps in budgets:
@@ -172,7 +172,8 @@ def _check_system(candidate: Candidate, methods: Mapping[str, Method], errors: V
         value = raw.get("config")
         for part in setting.key.removeprefix("method.").split("."):
             value = value.get(part, _ABSENT) if isinstance(value, dict) else _ABSENT
-        if setting.key.startswith("method.") and value is not _ABSENT and value != setting.value:
+        known = value is not _ABSENT and not isinstance(value, dict)  # a file is there by its content
+        if setting.key.startswith("method.") and known and value != setting.value:
             fault = f"setting {shown(setting.key)} = {shown(str(setting.value)[:80])}"
             errors.add(RESULT, fault, f"{shown(str(value)[:80])}, as the system's `config` has it", TAKE_UNCHANGED)
 

@@ -10,20 +10,21 @@ from itertools import permutations, product
 from typing import Any, TypeAlias
 
 from bench.config.fields import harness_key, leaves_of, mark_of
+from bench.core.encoder_config import NO_TITLES
 from bench.core.files import digest
 from bench.core.system_graph import choices_by_stage
 from bench.data.formats.faults import shown
 from bench.evaluation.results import RESULT
 from bench.evaluation.results.identity import PRETRAININGS
 from bench.types import Method
-from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors
+from leaderboard.submissions.bundle import TAKE_UNCHANGED, Candidate, ValidationErrors, is_start
 
 Json: TypeAlias = Mapping[str, Any]
 Contradiction: TypeAlias = tuple[str, str]
 """What is stated, and what the graph has in its place, as phrases."""
 
 _ABSENT = object()
-_BROKEN = (ValueError, TypeError, KeyError, AttributeError, RecursionError)
+_BROKEN = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
 """What a graph that is none raises where it is read."""
 _PRESENT = {"parts": "fuse", "rerank": "rerank", "post": "post"}
 """Parts of a system's description that are there exactly where a stage is."""
@@ -33,7 +34,8 @@ _TRAINED = "trained"  # what a result calls a re-ranker that is trained for it
 _MODELS = {"model", "backbone"}  # which labels name by a digest or a commit
 _SIDES = 2  # queries and passages
 _MOST_SOURCES = 4  # whose order is tried
-_IN_LABEL = re.compile(r"[@,]([A-Za-z0-9_.]+)=([^,@+]+?)(?=[,@+]|$)")
+_IN_LABEL = re.compile(r"[@,]([A-Za-z0-9_.]+)=")
+_ENDS = re.compile("[,@+]|$")  # what may follow a value in a label
 _CUT = re.compile(r"-[0-9a-f]{6}$")  # ends a label that was cut
 
 
@@ -91,7 +93,7 @@ def _of_system(system: Json, nodes: list[Json]) -> Iterator[Contradiction]:
                 f"a system {'with' if system.get(part) else 'without'} {part}",
                 f"{'one' if stage in stages else 'none'}",
             )
-    if "@init" in system["label"] and stages & set(PRETRAININGS):
+    if is_start(system["label"]) and stages & set(PRETRAININGS):
         yield f"the label {shown(system['label'])}", "an encoder that is pretrained"
     stored = [node["choices"]["vectors"] for node in nodes if node["choices"].get("vectors")]
     if not system.get("parts"):
@@ -105,14 +107,16 @@ def _of_reranker(rerank: Json, nodes: list[Json]) -> Iterator[Contradiction]:
     """Compare a re-ranker with the graph: one that is there, or one that is trained."""
     by_stage = {node["stage"]: node["choices"] for node in nodes}
     yield from _unlike("rerank depth", rerank.get("depth"), by_stage["rerank"]["depth"])
-    trained = by_stage.get("train_cross")
     yield from _model("rerank model", rerank.get("model"), [by_stage["rerank"].get("model") or _TRAINED])
-    if trained is None:
+    steps = [node["choices"] for node in nodes if node["stage"] == "train_cross"]
+    if not steps:
         return
-    starts = [node["choices"]["backbone"] for node in nodes if node["stage"] == "init"]
-    yield from _model("rerank backbone", rerank.get("backbone"), [trained["start"]] if trained.get("start") else starts)
+    starts = [step["start"] for step in steps if step.get("start")]  # of several steps the first alone has one
+    starts = starts or [node["choices"]["backbone"] for node in nodes if node["stage"] == "init"]
+    yield from _model("rerank backbone", rerank.get("backbone"), starts)
     for key, stated in (rerank.get("train") or {}).items():
-        yield from _unlike(f"rerank train {key}", stated, trained["config"].get(key, stated))
+        values = [step["config"].get(key, stated) for step in steps]
+        yield from _unlike(f"rerank train {key}", stated, stated if stated in values else values[0])
     corpora = [node["choices"]["corpus"] for node in nodes if node["stage"] == "prepare"]
     if (corpus := rerank.get("corpus")) and corpus.get("digest") not in corpora:
         yield "a re-ranker with another corpus", "that of its tokenizer"
@@ -159,19 +163,28 @@ def _of_settings(system: Json, choices: Json, methods: Mapping[str, Method]) -> 
         if not key.startswith("method.") and key not in names:
             continue
         name, value = names.get(key, key.removeprefix("method.")), config
+        if name in leaves and mark_of(leaves[name], "log_only"):
+            continue  # a graph has its default, whatever was typed
         for part in name.split("."):
             value = value.get(part, _ABSENT) if isinstance(value, Mapping) else _ABSENT
         if value is _ABSENT and name in leaves and mark_of(leaves[name], "late"):
             value = leaves[name].default  # which a config leaves out
+        if isinstance(value, Mapping):
+            continue  # a file, by its content
         if value is not _ABSENT:
             yield from _unlike(f"setting {shown(key)} =", setting["value"], value)
         elif method and name not in leaves:
             yield f"setting {shown(key)}", f"no setting of {method.name}"
     yield from _otherwise([setting for setting in settings if setting["key"] not in names], choices)
-    for name, text in _IN_LABEL.findall(system["label"].partition("+")[0]) if not system.get("parts") else ():
-        values = [str(setting["value"]) for setting in settings if setting["key"] in _keys(name)]
-        if name not in _MODELS and values and not {text, _CUT.sub("", text)} & set(map(_spelt, values)):
-            yield f"a label with {name}={text}", f"{name}={values[0]}"
+    label = system["label"]
+    own_label = (
+        "" if system.get("parts") or is_start(label) else label.partition("+")[0]
+    )  # a start differs in its graph
+    for match in _IN_LABEL.finditer(own_label):
+        name, end = match[1], label[match.end() :]
+        values = [setting["value"] for setting in settings if setting["key"] in _keys(name)]
+        if name not in _MODELS and values and not any(_begins_with(end, value) for value in values):
+            yield f"a label with {name}={_ENDS.split(end)[0]}", f"{name}={values[0]}"
 
 
 def _keys(name: str) -> tuple[str, ...]:
@@ -179,8 +192,13 @@ def _keys(name: str) -> tuple[str, ...]:
     return f"method.{name}", f"train.{name}", name
 
 
-def _spelt(value: str) -> str:
-    return re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", value)
+def _begins_with(end: str, value: object) -> bool:
+    """Return whether the end of a label begins with a value, whole or cut; a value may hold what divides labels."""
+    spelt = re.sub(r"[^A-Za-z0-9@._+=,-]+", "-", str(tuple(value) if isinstance(value, list) else value))
+    if end.startswith(spelt) and _ENDS.match(end, len(spelt)):
+        return True
+    text = _ENDS.split(end)[0]
+    return bool(_CUT.search(text)) and spelt.startswith(_CUT.sub("", text))
 
 
 def _otherwise(settings: Any, choices: Json) -> Iterator[Contradiction]:
@@ -193,10 +211,15 @@ def _otherwise(settings: Any, choices: Json) -> Iterator[Contradiction]:
         values = [
             value
             for key, value in choices.items()
-            if key.partition(".")[0].partition("-")[0] == section and key.endswith(f".{name}") and not _by_task(value)
+            if key.partition(".")[0].partition("-")[0] == section
+            and key.endswith(f".{name}")
+            and not _by_task(value)
+            and (section == "tune" or ".config." not in key)  # else a method's own, which may be called alike
         ]
-        if values and name not in choices and setting["value"] not in values:
-            yield from _unlike(f"setting {shown(str(setting['key']))} =", setting["value"], values[0])
+        without_title = setting["key"] == "encode.title" and setting["value"] == NO_TITLES
+        stated = None if without_title else setting["value"]
+        if values and name not in choices and stated not in values:
+            yield from _unlike(f"setting {shown(str(setting['key']))} =", stated, values[0])
 
 
 def _of_subset(subset: Json, nodes: list[Json]) -> Iterator[Contradiction]:

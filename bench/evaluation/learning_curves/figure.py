@@ -426,7 +426,8 @@ def compared(
     groups: dict[tuple[Any, ...], list[tuple[str, CurveTraining]]] = {}
     for name, training in zip(names(trainings), trainings, strict=True):
         if training.kind != LEVEL:
-            comparable = training.kind, *training.held_equal.items()
+            held_equal = {**training.held_equal, "corpora": training.corpus_digest}  # whatever a corpus is called
+            comparable = training.kind, *held_equal.items()
             groups.setdefault(comparable, []).append((name, training))
     return tuple(
         _compared(group[0][1], measure, scores, beyond)

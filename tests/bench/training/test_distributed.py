@@ -121,21 +121,21 @@ def trained(sent_early: bool) -> tuple[list[torch.Tensor], list[str]]:
     return [weight.detach() for weight in weights], events
 
 
-def kept(rows: torch.Tensor) -> tuple[list[str], list[str]]:
-    """Put what is of one process, and what is of all, into a ring; return what differs each time."""
-    found = []
-    for new in (rank_rows(rows), gather(rank_rows(rows))):
+def differences(rows: torch.Tensor) -> list[list[str]]:
+    """Put into a ring what is of one process, what is of all in an order of its own, and what is of all."""
+    listed, gathered = [], gather(rank_rows(rows))
+    for new in (rank_rows(rows), gathered.flip(0) if rank() else gathered, gathered):
         ring = Ring(4, 2)
         ring.push(new)
-        found.append(unlike({"bank": ring.rows, "empty": ring.rows[:0]}))
-    return found[0], found[1]
+        listed.append(unlike({"bank": ring.rows, "empty": ring.rows[:0]}))
+    return listed
 
 
 def test_a_bank_of_one_process_s_own_rows_is_found(two_processes: TwoProcesses) -> None:
     """A checkpoint holds the first one's alone; what was gathered is the same in all, and so is a single process's."""
     rows = torch.tensor(ROWS)
-    assert two_processes(kept, rows) == [(["bank"], [])] * 2
-    assert kept(rows) == ([], [])
+    assert two_processes(differences, rows) == [[["bank"], ["bank"], []]] * 2
+    assert differences(rows) == [[], [], []]
 
 
 def test_gradients_are_sent_during_the_backward_pass(two_processes: TwoProcesses) -> None:

@@ -14,6 +14,7 @@ from bench.cli import bench
 from bench.cli.leaderboard_judges import SuiteJudges
 from bench.plugins import load
 from bench.store.store import Store
+from leaderboard.submissions.statements import _of_reranker, _of_settings
 from leaderboard.submissions.validate import validate
 from tests.leaderboard.conftest import Bundle
 from tests.leaderboard.spoil import spoil
@@ -51,6 +52,73 @@ def test_what_contradicts_the_graph_is_refused(name: str, bundle: Bundle, look: 
     spoil(bundle, [["set", place, value]])
     reasons = look(bundle).reasons
     assert any(fault in str(reason.found) and expected in str(reason.expected) for reason in reasons), reasons
+
+
+MEAN = {"pooling": "mean"}
+LABELS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("bm25@k1=1.7", {"k1": 1.7}, []),
+    ("bm25@k1=1.7", {"k1": 1.70001}, ["a label with k1=1.7"]),
+    ("bm25@k1=1.75", {"k1": 1.7}, ["a label with k1=1.75"]),
+    ("bm25@b=0.5,k1=1e+20", {"k1": 1e20, "b": 0.5}, []),
+    ("pretrained@query_prompt=Query-please-,k1=2", {"query_prompt": "Query? please: ", "k1": 2}, []),
+    ("pretrained@query_prompt=Query,-please-", {"query_prompt": "Query, please: "}, []),
+    ("pretrained@query_prompt=c++-", {"query_prompt": "c++ "}, []),
+    ("plug@languages=-en-,-sw-", {"languages": ["en", "sw"]}, []),
+    ("plug@clip=None-0cc1ea", {"clip": None, "pairs": 512}, []),
+    ("plug@words=.-w.txt", {"words": {"sha256": "0"}}, []),
+    ("plug@pooling=cls", MEAN, ["a label with pooling=cls"]),
+    ("plug@init@pooling=cls", MEAN, []),
+    ("plug+rerank@pooling=cls", MEAN, []),
+]
+
+
+@pytest.mark.parametrize(("label", "config", "faults"), LABELS)
+def test_a_label_names_settings_that_hold(label: str, config: dict[str, Any], faults: list[str]) -> None:
+    """Whole or cut, with commas and plus signs in values; a start is named by its graph, which differs in part."""
+    typed = {key: "./w.txt" if isinstance(value, Mapping) else value for key, value in config.items()}
+    settings = [{"key": f"method.{key}", "value": value} for key, value in typed.items()]
+    system = {"label": label, "method": "of no plugin", "version": "1", "config": config, "settings": settings}
+    assert [stated for stated, _ in _of_settings(system, {}, {})] == faults
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "choices", "faults"),
+    [
+        ("train.probe_every", 50, {"train.config.probe_every": 200}, []),
+        ("encode.title", "none", {"encode.encoder_config.title": None}, []),
+        ("encode.title", "none", {"encode.encoder_config.title": "joined"}, ["setting 'encode.title' ="]),
+        ("encode.similarity", "dot", {"encode.config.similarity": "cos"}, []),
+        ("encode.similarity", "dot", {"encode.encoder_config.similarity": "cos"}, ["setting 'encode.similarity' ="]),
+        ("tune.epochs", 2, {"tune.config.epochs": 3}, ["setting 'tune.epochs' ="]),
+    ],
+)
+def test_a_setting_of_the_harness_is_that_of_its_stage(
+    key: str, value: object, choices: dict[str, Any], faults: list[str]
+) -> None:
+    """And not of a plugin's own config, which may have the name; what is only logged is in no graph."""
+    crop = load().methods["crop"].value
+    system: dict[str, Any] = {"label": "crop", "method": "crop", "version": crop.version}
+    system |= {"config": {"probe_every": 200}, "settings": [{"key": key, "value": value}]}
+    stated = [stated.partition(" =")[0] + " =" for stated, _ in _of_settings(system, choices, {"crop": crop})]
+    assert stated == faults
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_re_ranker_may_be_trained_in_steps(backwards: bool, dense: bool) -> None:
+    """The first alone has a start, and a graph is in no order."""
+    nodes: list[Mapping[str, Any]] = [
+        {"stage": "train_cross", "choices": {"start": "org/x", "config": {"epochs": 2}}},
+        {"stage": "train_cross", "choices": {"config": {"epochs": 1}}},
+        {"stage": "rerank", "choices": {"depth": 10}},
+    ]
+    nodes += [{"stage": "init", "choices": {"backbone": "scratch:1x16"}}] if dense else []
+    described = {"depth": 10, "model": "trained", "backbone": "org/x", "train": {"epochs": 1}}
+    nodes = nodes[::-1] if backwards else nodes
+    assert list(_of_reranker(described, nodes)) == []
+    edited = {**described, "backbone": "org/y", "train": {"epochs": 3}}
+    faults = ["rerank backbone 'org/y'", "rerank train epochs '3'"]
+    assert [stated for stated, _ in _of_reranker(edited, nodes)] == faults
 
 
 SHOWN = {
