@@ -24,6 +24,7 @@ def small(corpus: Path) -> tuple[str | Path, ...]:
     return ("--backbone", "scratch:1x16", "--corpus", corpus, *settings)
 
 
+@pytest.mark.slow
 def test_a_weight_of_an_end_point_is_that_system(places: Any, small: Any, run_json: Any) -> None:
     """Weight 0 is BM25's own row, 1 the encoder's; the fused row has a name of both."""
     command = ("run", "--method", "bm25+crop", "--suite", "mrtydi", "--task", "sw", *places, *small)
@@ -240,6 +241,7 @@ def test_a_corpus_of_several_languages_needs_a_pivot() -> None:
     assert pivot(PostConfig(kind="shift", pivot="en"), "mrtydi/sw", "sw") == ""
 
 
+@pytest.mark.slow
 def test_vectors_in_float16(places: Any, small: Any, run_json: RunJson, bench: Any, tmp_path: Path) -> None:
     """Rows of their own name and hash, from passages at half the size; trainings, queries and other rows stay.
 

@@ -129,6 +129,7 @@ def test_a_row_says_where_its_training_stopped_and_why(
     assert lines["crop@pairs=4,stop_when=flat"].start == "crop@init"
 
 
+@pytest.mark.slow
 def test_one_that_gains_goes_on_to_the_bytes_of_the_whole_training(
     plugins: Plugins, request_of: Callable[..., Request]
 ) -> None:

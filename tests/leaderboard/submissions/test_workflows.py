@@ -255,6 +255,7 @@ def test_an_empty_board(board: Board) -> None:
     assert "No results yet" in (board.site / "index.html").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("jq") is None, reason="needs jq, which GitHub's command has built in")
 def test_a_pull_request_has_one_comment(board: Board) -> None:
     """The first push writes it, the next edits it; somebody else's that begins alike is left alone."""

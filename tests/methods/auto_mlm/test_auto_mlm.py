@@ -156,6 +156,7 @@ def test_both_passes_count(encoders: Encoders) -> None:
         assert encode.meter.tokens == times * tokens, changed
 
 
+@pytest.mark.slow
 def test_the_vector_gives_hidden_tokens_away(train_method: Callable[..., Any]) -> None:
     """After as many steps the loss of hidden tokens is lower than without the vector, whose training has one pass."""
     common: dict[str, Any] = {"pooling": "mean", "pairs": 6, "ctl": False, "learning_rate": 1e-2}
