@@ -30,6 +30,7 @@ def _ran(outcome: dict[str, Any]) -> set[str]:
     return {stage["stage"] for stage in outcome["stages"] if stage["state"] == "ran"}
 
 
+@pytest.mark.slow
 def test_a_dense_run_and_what_it_reuses(tmp_path: Path, corpus: Path, run_json: RunJson) -> None:
     """Both rows; a second run runs nothing; a prompt encodes onward; a batch size does nothing; a seed trains again.
 

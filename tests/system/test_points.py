@@ -70,6 +70,7 @@ def written(store: Store, stage: Train) -> dict[str, bytes]:
     return {name: data for name, data in tree(store.folder(stage)).items() if not name.endswith("manifest.json")}
 
 
+@pytest.mark.slow
 def test_points_are_rows_and_leave_the_training_as_it_is(tmp_path: Path) -> None:
     """Made on the way or asked for later: the same bytes; the last point is the row of a run without any."""
     plugins = load()
