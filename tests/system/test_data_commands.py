@@ -200,6 +200,7 @@ def test_only_what_a_task_needs_and_is_agreed_to(toy: Toy) -> None:
     assert "no task of toy 'tow'" in wrong.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("answer", "state"), [("y\n", "present"), ("n\n", "missing")])
 def test_somebody_to_ask(toy: Toy, answer: str, state: str) -> None:
     """On a terminal the question comes after the licence; no is no."""

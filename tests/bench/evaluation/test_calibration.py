@@ -55,6 +55,7 @@ def test_equal_systems_are_told_apart_in_one_board_of_twenty(world: World) -> No
     assert tally(world, DRAWS)["errors"][0] <= MOST
 
 
+@pytest.mark.slow
 def test_luck_of_a_seed_is_neither_a_difference_nor_hidden_by_one() -> None:
     """Methods that share it differ in few worlds, intervals hold the truth, and 5 points are seen in most."""
     estimates = tally(LUCKY, DRAWS)
@@ -151,6 +152,7 @@ def test_skewed_differences_do_not_mislead() -> None:
     assert skewed(1_000) <= 0.08
 
 
+@pytest.mark.slow
 def test_what_is_called_detectable_is_detected() -> None:
     """Four times out of five at the corrected level, trainings included; 770 of 780 pairs of 40 systems."""
     assert power(World(8, 3, 0.5), 100, boards=50)[0] == pytest.approx(0.8, abs=0.08)

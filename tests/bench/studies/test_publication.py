@@ -196,6 +196,7 @@ def test_what_is_published_is_read_back(hub: tuple[Hub, str], trained: Path, tex
     assert json.loads(reproduced.stdout)["verdict"] == "OK"
 
 
+@pytest.mark.slow
 def test_what_cannot_be_published_leaves_nothing(hub: tuple[Hub, str], trained: Path) -> None:
     """No token, another's, a name in use, another form of name, no hub; what broke off is taken up again."""
     state, address = hub
