@@ -172,7 +172,7 @@ def section(worlds: int = WORLDS) -> str:
 
 
 def _text(worlds: int, estimates: Sequence[Mapping[str, tuple[float, float]]]) -> str:
-    """Return what stands above the lines, with the answer; the best method counts where there is one."""
+    """Return what is written above the lines, with the answer; the best method counts where there is one."""
     work = [of["work"][0] for of in estimates]
     bests = [of["best by test"][0] for of, (_, world, _) in zip(estimates, CASES, strict=True) if world.distance]
     return _TEXT.format(

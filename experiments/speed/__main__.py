@@ -164,7 +164,8 @@ Measured by `make bench`.
   file is read in blocks; otherwise line by line, at half the speed.
 - **Dense search.** Candidates come from oneDNN's products, which use AVX-512 on AMD's processors too; the OpenBLAS of
   faiss does not. Without AVX-512 numpy multiplies, with AVX2, as faiss does; in that case the three ratios to
-  faiss were 0.83, 0.80 and 0.73. For the best 1,000, exact sums take a quarter of our seconds, half of it for reading
+  faiss were 0.83, 0.83 and 0.73 (`ATEN_CPU_CAPABILITY=avx2 python -m experiments.speed --again ROW` on this processor).
+  For the best 1,000, exact sums take a quarter of our seconds, half of it for reading
   the candidates' vectors again.
 
 ## Growth with the size of the data

@@ -200,7 +200,7 @@ def group_systems(results: Sequence[Result], records: Records) -> tuple[list[Sys
 
 
 def point_mark(system: About) -> str:
-    """Return what stands behind the name of a point of a training: `after 50 % of the budget`; empty for a whole one.
+    """Return what follows the name of a point along a training run: `after 50 % of the budget`; empty for a whole one.
 
     A point costs less than the trainings on a board, or was not cooled down as they were, so it has no rank.
     """

@@ -200,6 +200,20 @@ def test_what_another_process_takes_away_while_it_is_looked_at(
     assert store.make(ABC)[1] == "ran"
 
 
+def test_provenance_that_another_process_takes_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It goes between the look and the reading: there is none."""
+    store = Store(tmp_path / "store")
+    folder = store.make(ABC)[0].folder
+    assert store.provenance(ABC)
+
+    def read(path: Path) -> dict[str, Any]:
+        folder.rename(tmp_path / "gone")
+        return read_sealed(path)
+
+    monkeypatch.setattr("bench.store.store.read_sealed", read)
+    assert store.provenance(ABC) == {}
+
+
 @pytest.mark.parametrize(
     ("number", "hint"),
     [

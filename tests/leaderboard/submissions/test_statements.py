@@ -14,6 +14,7 @@ from bench.cli import bench
 from bench.cli.leaderboard_judges import SuiteJudges
 from bench.plugins import load
 from bench.store.store import Store
+from leaderboard.submissions.bundle import is_start
 from leaderboard.submissions.statements import _of_reranker, _of_settings
 from leaderboard.submissions.validate import validate
 from tests.leaderboard.conftest import Bundle
@@ -119,6 +120,12 @@ def test_a_re_ranker_may_be_trained_in_steps(backwards: bool, dense: bool) -> No
     edited = {**described, "backbone": "org/y", "train": {"epochs": 3}}
     faults = ["rerank backbone 'org/y'", "rerank train epochs '3'"]
     assert [stated for stated, _ in _of_reranker(edited, nodes)] == faults
+
+
+def test_labels_of_starts() -> None:
+    """A setting may begin with the same letters."""
+    labels = ("crop@init", "crop@init@pooling=cls", "crop@init+rerank", "plug@init_scale=2", "crop@initial")
+    assert [label for label in labels if is_start(label)] == list(labels[:3])
 
 
 SHOWN = {

@@ -225,7 +225,7 @@ HEADERS: dict[str, Callable[[], bytes]] = {
         raw_member("x", tarfile.XHDTYPE, pax(1000)) + raw_member(f"{at}", tarfile.REGTYPE, b"") for at in range(120)
     ),
 }
-"""What stands before the last member of tars whose headers would fill the memory."""
+"""What precedes the last member of tars whose headers would fill the memory."""
 
 
 @pytest.mark.parametrize("what", HEADERS)
