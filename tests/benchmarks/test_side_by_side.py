@@ -7,13 +7,14 @@ import pytest
 
 from experiments.side_by_side import main, single
 
-FILES = Path(__file__).parents[2] / "experiments" / "s2"
+FOLDER = Path(__file__).parents[2] / "experiments"
+FILES = [f"{path.parent.name}/{path.name}" for arm in ("s2", "s4") for path in (FOLDER / arm).glob("*.toml")]
 
 
-@pytest.mark.parametrize("name", [path.stem for path in FILES.glob("*.toml")])
+@pytest.mark.parametrize("name", sorted(FILES))
 def test_a_file_has_one_variant_and_one_seed(name: str) -> None:
     """All else is as the file has it."""
-    text = (FILES / f"{name}.toml").read_text()
+    text = (FOLDER / name).read_text()
     whole = tomllib.loads(text)
     for variant in whole["variants"]:
         alone = tomllib.loads(single(text, variant, 2))
@@ -28,8 +29,8 @@ def test_each_file_is_carried_out_by_its_command(tmp_path: Path) -> None:
     typed = ["1", str(tmp_path / "logs"), str(tmp_path / "run.toml"), "--nonsense"]
     assert main(typed) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"run.toml", "curves.toml", "logs"}
-    assert "Usage: bench run" in (tmp_path / "logs" / "a.log").read_text()
-    (tmp_path / "logs" / "b.log").unlink()
-    main(["1", str(tmp_path / "logs"), str(tmp_path / "curves.toml"), "--variants", "a", "--nonsense"])
-    assert not (tmp_path / "logs" / "b.log").exists()
-    assert "Usage: bench curve" in (tmp_path / "logs" / "a.log").read_text()
+    assert "Usage: bench run" in (tmp_path / "logs" / "a-1.log").read_text()
+    (tmp_path / "logs" / "b-1.log").unlink()
+    main(["1,2", str(tmp_path / "logs"), str(tmp_path / "curves.toml"), "--variants", "a", "--jobs", "1", "--nonsense"])
+    assert sorted(path.name for path in (tmp_path / "logs").iterdir()) == ["a-1.log", "a-2.log"]
+    assert "Usage: bench curve" in (tmp_path / "logs" / "a-1.log").read_text()
