@@ -1,9 +1,10 @@
 """What the findings take from the committed rows: their figures, and the tables between markers, which nobody types.
 
-    python -m experiments.findings            write docs/pictures/{gains,curves}.svg, and the tables into the pages
+    python -m experiments.findings            write docs/pictures/{gains,curves-ARM}.svg, and the tables into the pages
     python -m experiments.findings --check    name what is not as the rows have it; exit code 1 if anything is
 
-`<!-- gains -->` opens the figure as a table, `<!-- curves: ARM -->` the curves of an arm, `<!-- trials: ARM -->` its
+`<!-- gains -->` opens the figure as a table, `<!-- curves: ARM -->` the curves of an arm, `<!-- leads: ARM -->` who
+leads whom at which of their points, `<!-- flat: ARM -->` what each gained last, and `<!-- trials: ARM -->` the arm's
 trials. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …; … -->` opens a table of differences, each with both
 scores, the interval, the p that `bench compare` corrects within the suite, the p among the registered contrasts, and
 the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes each. The figures are those of the boards, whose
@@ -16,9 +17,10 @@ import re
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 
 from scipy.stats import kendalltau
@@ -27,7 +29,8 @@ from bench.core.files import write_bytes
 from bench.evaluation.compare.comparison import Compared, CompareOptions, compare
 from bench.evaluation.compare.contrasts import Registered, compare_contrasts
 from bench.evaluation.compare.paired_tests import PairedTest
-from bench.evaluation.learning_curves.figure import LearningCurves
+from bench.evaluation.learning_curves.bands import Run, amount
+from bench.evaluation.learning_curves.figure import ComparedCurves, LearningCurves
 from bench.evaluation.learning_curves.trainings import ALONG, curve_files, read
 from bench.evaluation.learning_curves.trainings import FOLDER as CURVE_FOLDER
 from bench.evaluation.results import results
@@ -46,20 +49,19 @@ from leaderboard.site.gains import Arm, BoardGains, Gains, gains_of
 ROOT = Path(__file__).parents[1]
 PAGE, APPENDIX = ROOT / "docs" / "findings.md", ROOT / "docs" / "findings-appendix.md"
 CURVES_PAGE = ROOT / "docs" / "findings-curves.md"
-PICTURE, CURVES_PICTURE = (ROOT / "docs" / "pictures" / name for name in ("gains.svg", "curves.svg"))
+PICTURE = ROOT / "docs" / "pictures" / "gains.svg"
 CONTRASTS = Path(__file__).with_name("contrasts.toml")
 REGISTERED = "arm-s"
 """The arm whose rows the registered contrasts are of."""
 STARTS = {"arm-s": "random weights 2×128", "arm-l": "six layers of Gemma 3 270M"}
 """The arms of the figure, and what their trainings began with, in words."""
 ABLATIONS = "ablations"
-CURVES = "arm-s2"
-"""The arm whose trainings are drawn as curves."""
-TRIALS = Path(__file__).with_name("s2") / "sweeps" / "mrtydi-goldp"
+CURVES = {"arm-s2": "s2", "arm-s4": "s4"}
+"""The arms whose trainings are drawn as curves, and the folders of their files."""
 ORDER = "mrtydi-goldp"
 """The suite of every arm; systems are compared in the order of its board, on which the last digit of a p hangs."""
 _BLOCK = re.compile(
-    r"(<!-- (gains|contrasts|curves|trials)(?::\s*([^>]*?))?\s*-->\n).*?(<!-- end of \2 -->)", re.DOTALL
+    r"(<!-- (gains|contrasts|curves|leads|flat|trials)(?::\s*([^>]*?))?\s*-->\n).*?(<!-- end of \2 -->)", re.DOTALL
 )
 
 
@@ -73,6 +75,7 @@ class Rows:
 
     folder: Path
     _compared: dict[tuple[str, str], Compared] = field(default_factory=dict, init=False, repr=False)
+    _curves: dict[str, LearningCurves] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def boards(self) -> dict[str, dict[str, Board]]:
@@ -80,7 +83,7 @@ class Rows:
         suites = {name: owned.value for name, owned in load().suites.items()}
         return {
             arm: {board.suite: board for board in boards(results(self.folder / arm), suites=suites)}
-            for arm in (*STARTS, ABLATIONS, CURVES)
+            for arm in (*STARTS, ABLATIONS, *CURVES)
         }
 
     @cached_property
@@ -103,12 +106,11 @@ class Rows:
         """The registered contrasts."""
         return compare_contrasts(CONTRASTS, self.folder / REGISTERED, load().suite)
 
-    @cached_property
-    def curves(self) -> LearningCurves:
-        """The curves of the arm that has them."""
-        folder = self.folder / CURVES / CURVE_FOLDER
-        (drawn,) = study.curves(map(read, curve_files(folder)))
-        return drawn
+    def curves(self, arm: str) -> LearningCurves:
+        """Return the curves of an arm."""
+        if arm not in self._curves:
+            (self._curves[arm],) = study.curves(map(read, curve_files(self.folder / arm / CURVE_FOLDER)))
+        return self._curves[arm]
 
     def compared(self, arm: str, suite: str) -> Compared:
         """Return what `bench compare` says of all systems of an arm on a suite."""
@@ -142,8 +144,10 @@ def filled(page: str, rows: Rows) -> str:
         lines = {
             "gains": lambda: gains_table(rows.gains),
             "contrasts": lambda: contrasts_table(named, rows),
-            "curves": lambda: curves_table(rows.curves),
-            "trials": trials_table,
+            "curves": lambda: curves_table(rows.curves(named)),
+            "leads": lambda: leads_table(rows.curves(named)),
+            "flat": lambda: flat_table(rows.curves(named)),
+            "trials": lambda: trials_table(named),
         }[kind]()
         return "\n".join([opening, *lines, "", closing])
 
@@ -205,9 +209,62 @@ def curves_table(curves: LearningCurves) -> Iterator[str]:
     yield _line(f"τ with the end, {len(alike)} trainings", MISSING, *taus)
 
 
-def trials_table() -> Iterator[str]:
+def leads_table(curves: LearningCurves) -> Iterator[str]:
+    """Yield the lines of a table of pairs: the points along the way at which either leads, and the gap at the end.
+
+    All by one band over pairs and points, which gives gaps their intervals; the first of a pair is ahead at the end.
+    """
+    bands = _along(curves).bands
+    x = bands.scores.x
+    end = {method: float(bands.scores.mean(method)[-1]) for method in bands.scores.methods}
+    yield _line("pair", "the first leads", "the second leads", "they cross", f"points at {amount(float(x[-1]))} [band]")
+    yield "|---|---|---|---|---:|"
+    for first, second in combinations(sorted(end, key=lambda method: -end[method]), 2):
+        lead = bands.lead(first, second)
+        row = bands.pairs.index((first, second) if (first, second) in bands.pairs else (second, first))
+        sign = 1 if bands.pairs[row] == (first, second) else -1
+        gap, reach = sign * float(bands.band.difference[row, -1]), float(bands.band.reach[row, -1])
+        where = {
+            method: ", ".join(_span(run, lead.x) for run in lead.runs if run.leader == method) or MISSING
+            for method in (first, second)
+        }
+        crossing = ", ".join(f"{amount(low)} to {amount(high)}" for low, high in lead.crossings) or MISSING
+        interval = f"{points(gap, sign=True)} [{points(gap - reach)}, {points(gap + reach)}]"
+        yield _line(f"`{first}`, `{second}`", where[first], where[second], crossing, interval)
+
+
+def _span(run: Run, x: Sequence[float]) -> str:
+    """Return the points of a run: `94k`, `94k to 750k`, `from 94k on`, `all`."""
+    if (run.first, run.last) == (x[0], x[-1]):
+        return "all"
+    if run.first == run.last:
+        return amount(run.first)
+    return f"from {amount(run.first)} on" if run.last == x[-1] else f"{amount(run.first)} to {amount(run.last)}"
+
+
+def flat_table(curves: LearningCurves) -> Iterator[str]:
+    """Yield the lines of a table of methods: from where on each is flat, and what it gained from there or at last."""
+    yield _line("objective", "verdict", "gained up to the end [band]", "a smaller gain could be missed")
+    yield "|---|---|---:|---:|"
+    for flat in _along(curves).flat:
+        since = f"flat from {amount(flat.since)} on" if flat.since is not None else flat.verdict
+        gain = MISSING
+        if flat.gain is not None:
+            gain = f"{points(flat.gain[0], sign=True)} [{points(flat.gain[1])}, {points(flat.gain[2])}]"
+        yield _line(f"`{flat.method}`", since, gain, MISSING if flat.least is None else points(flat.least))
+
+
+def _along(curves: LearningCurves) -> ComparedCurves:
+    """Return what was found along the way, by the suite's measure."""
+    measure = curves.scoring.measure
+    (along,) = (part for part in curves.compared if (part.kind, part.measure) == (ALONG, measure))
+    return along
+
+
+def trials_table(arm: str) -> Iterator[str]:
     """Yield the lines of a table of trials: a method a line, dev scores with learning rates, the chosen one in bold."""
-    records = [json.loads(path.read_bytes()) for path in sorted(TRIALS.glob("*.json"))]
+    folder = Path(__file__).parent / CURVES[arm] / "sweeps" / ORDER
+    records = [json.loads(path.read_bytes()) for path in sorted(folder.glob("*.json"))]
     yield _line("trials, RR@100 on dev", "defaults", *map(str, range(1, len(records[0]["trials"]))))
     yield f"|---{'|---:' * len(records[0]['trials'])}|"
     for record in records:
@@ -221,14 +278,19 @@ def trials_table() -> Iterator[str]:
 
 
 def contrasts_table(named: str, rows: Rows) -> Iterator[str]:
-    """Yield the lines of a table of differences, without columns that none of them fills; a suite is named once."""
+    """Yield the lines of a table of differences, without columns that none of them fills.
+
+    A suite is named once, with its arm where there are several.
+    """
     head = ("difference, with scores", "on", "points [95 %]", "p, of the suite", "p, registered", "seeds")
     lines: list[tuple[str, ...]] = []
-    for group in named.split(";"):
-        arm, suite, *pairs = group.split()
+    groups = [group.split() for group in named.split(";")]
+    several = len({arm for arm, *_ in groups}) > 1
+    for arm, suite, *pairs in groups:
         compared = rows.compared(arm, suite)
         begun = next((label for label, role in compared.roles.items() if role == "start"), "")
         on = f"{captions.short_name(rows.boards[arm][suite])}, {compared.measure}"
+        on = f"{arm}: {on}" if several else on
         for pair in pairs:
             first, second = (begun if label == "start" else label for label in pair.split("−"))
             test = _test(compared, first, second)
@@ -343,11 +405,20 @@ def _height(drawn: str) -> float:
     return float(stated[1])
 
 
+def curves_picture(arm: str) -> Path:
+    """Return where the figure of an arm's curves is."""
+    return PICTURE.with_name(f"curves-{arm}.svg")
+
+
 def written(rows: Rows) -> dict[Path, str]:
     """Return the pages with their tables written anew, and the figure."""
     pages = {page: filled(page.read_text(encoding="utf-8"), rows) for page in (PAGE, APPENDIX, CURVES_PAGE)}
-    curves = rows.curves.svg(rows.curves.scoring.measure).svg
-    return {**pages, PICTURE: drawing(rows.gains), CURVES_PICTURE: curves}
+    drawings = {curves_picture(arm): rows.curves(arm) for arm in CURVES}
+    return {
+        **pages,
+        PICTURE: drawing(rows.gains),
+        **{path: curves.svg(curves.scoring.measure).svg for path, curves in drawings.items()},
+    }
 
 
 def stale(contents: Mapping[Path, str]) -> list[str]:
