@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.core.errors import UsageError
+from bench.core.machine import processor
 from bench.core.order import best, best_positions, top_k_positions
 from bench.data.formats.string_array import Picked
 from bench.types import Candidates, Ranking, Tie
@@ -39,6 +40,8 @@ Similarity = Literal["dot", "cos", "l2"]
 """`l2` orders by the distance d of unit vectors. Its score 1 − d²/2 is the cosine, except that
 a vector of zeros is at distance 1 from any other (score ½) and at 0 from another of its kind (score 1)."""
 Backend = Literal["auto", "torch"]
+Library = Literal["numpy", "mkl", "onednn"]
+"""Which multiplies on a processor."""
 
 _QUERIES = 1024  # a block of queries
 BLOCK_BYTES = 1 << 28
@@ -377,19 +380,8 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
     A sample of the passages says about which score is the k-th. Queries for which that was too high start anew.
     """
     import torch
-    from torch.nn.functional import linear
 
-    # oneDNN uses AVX-512 on AMD's processors too, numpy and the rest of torch do not; without it numpy is quicker.
-    query_side = torch.from_numpy(queries).to_mkldnn() if _onednn_is_quicker() else None
-
-    def products(part: Matrix) -> Matrix:
-        if query_side is None:
-            return queries @ part.T
-        # A part of a mapped file is copied, since torch warns of memory that it may not write.
-        right = torch.from_numpy(np.require(part, requirements=("C", "W")))
-        dense: Matrix = linear(query_side, right.to_mkldnn()).to_dense().numpy()
-        return dense
-
+    products = _products(queries)
     threads = min(torch.get_num_threads(), len(queries))
     size = min(len(passages), _SLICE, max(1, threads * _PRODUCTS // len(queries)))
     sample = passages[:: max(_SAMPLED, len(passages) // _SLICE)]
@@ -414,10 +406,40 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
     return Top(scores, rows)
 
 
-def _onednn_is_quicker() -> bool:
+def _products(queries: Matrix) -> Callable[[Matrix], Matrix]:
+    """Return a product of queries `[m, d]` with passages `[n, d]`, to `[m, n]`, by this processor's quickest library."""
+    import torch
+    from torch.nn.functional import linear
+
+    library = _quickest_library()
+    if library == "numpy":
+        return lambda part: queries @ part.T
+    rows = torch.from_numpy(queries)
+    query_side = rows.to_mkldnn() if library == "onednn" else rows
+
+    def multiply(part: Matrix) -> Matrix:
+        # A part of a mapped file is copied, since torch warns of memory that it may not write.
+        right = torch.from_numpy(np.require(part, requirements=("C", "W")))
+        if library == "mkl":
+            return (query_side @ right.T).numpy()
+        dense: Matrix = linear(query_side, right.to_mkldnn()).to_dense().numpy()
+        return dense
+
+    return multiply
+
+
+def _quickest_library() -> Library:
+    """Return the library whose products of float32 are quickest here.
+
+    MKL, which multiplies for torch, takes its best instructions on Intel's processors alone. oneDNN takes AVX-512
+    everywhere, but converts to a layout of its own. OpenBLAS, numpy's, is quickest where neither has AVX-512.
+    """
     import torch
 
-    return torch.backends.mkldnn.is_available() and "AVX512" in torch.backends.cpu.get_cpu_capability()
+    if torch.backends.mkl.is_available() and "Intel" in processor():
+        return "mkl"
+    with_avx512 = "AVX512" in torch.backends.cpu.get_cpu_capability()
+    return "onednn" if with_avx512 and torch.backends.mkldnn.is_available() else "numpy"
 
 
 class _Selection:

@@ -3,7 +3,10 @@
 import json
 import re
 
-from experiments.speed.__main__ import PAGE, RECORD, growth_answer, missed, page, rows
+import pytest
+
+from experiments.speed import __main__ as speed
+from experiments.speed.__main__ import PAGE, RECORD, growth_answer, missed, page, reached, rows
 
 
 def test_the_page_is_that_of_its_records() -> None:
@@ -30,3 +33,14 @@ def test_growth_is_between_the_smallest_and_the_largest_size() -> None:
     assert (
         prepare == "- prepare: 10 times the size takes 0.5 times the CPU time for each token, and 3 times the memory."
     )
+
+
+@pytest.mark.parametrize(("processor", "expected"), [("A", 1.2), ("B", 0.7), ("C", 0.7)])
+def test_a_processor_is_held_to_what_it_reached(
+    processor: str, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of which nothing is recorded is held to the lowest ratio."""
+    beside = {"B": {"ratios": {"faiss": 0.7}, "processor": "B"}}
+    record = {"ratios": {"faiss": 1.2}, "processor": "A", "beside": beside}
+    monkeypatch.setattr(speed, "this_processor", lambda: processor)
+    assert reached(record, "faiss") == expected

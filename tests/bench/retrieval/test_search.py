@@ -195,11 +195,18 @@ def test_the_quicker_searches_on_a_gpu(slow: str, monkeypatch: pytest.MonkeyPatc
     assert {*backends} == {"torch"}
 
 
-@pytest.mark.parametrize("onednn", [torch.backends.mkldnn.is_available(), False])
+@pytest.mark.parametrize(
+    "library",
+    [
+        "numpy",
+        *["mkl"] * torch.backends.mkl.is_available(),
+        *["onednn"] * torch.backends.mkldnn.is_available(),
+    ],
+)
 @pytest.mark.parametrize("rhythm", [1, 9])
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_the_processor_finds_the_best_products(
-    threads: int, rhythm: int, onednn: bool, monkeypatch: pytest.MonkeyPatch
+    threads: int, rhythm: int, library: engine.Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The best k of whole numbers, where any order of sums is exact: also where the sample misleads, and among NaN."""
     rng = np.random.default_rng(0)
@@ -208,7 +215,7 @@ def test_the_processor_finds_the_best_products(
     passages[:: engine._SAMPLED] *= rhythm  # whoever believes this sample takes too few
     queries = np.asarray(rng.integers(-9, 9, (4, 5)), np.float32)
     queries[:2], queries[3] = np.eye(2, 5), np.nan
-    monkeypatch.setattr(engine, "_onednn_is_quicker", lambda: onednn)
+    monkeypatch.setattr(engine, "_quickest_library", lambda: library)
     monkeypatch.setattr(engine, "_PRODUCTS", 4 * 64)
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     for k in (1, 20, 400, 3000):
@@ -219,6 +226,30 @@ def test_the_processor_finds_the_best_products(
             assert len({*rows.tolist()}) == k
             np.testing.assert_array_equal(np.sort(scores), np.sort(products)[-k:])
         assert np.isnan(top.scores[3]).all()
+
+
+@pytest.mark.parametrize(
+    ("processor", "capability", "expected"),
+    [
+        ("Intel Xeon @ 2.50GHz", "AVX512", "mkl"),
+        ("12th Gen Intel Core i7-1260P", "AVX2", "mkl"),
+        ("AMD EPYC 9B14", "AVX512", "onednn"),
+        ("AMD EPYC 7B12", "AVX2", "numpy"),
+        ("aarch64", "DEFAULT", "numpy"),
+    ],
+)
+def test_each_processor_multiplies_by_its_quickest_library(
+    processor: str, capability: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """MKL takes AVX-512 on Intel's processors alone, and oneDNN on all that have it."""
+    monkeypatch.setattr(engine, "processor", lambda: processor)
+    monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
+    for backend in (torch.backends.mkl, torch.backends.mkldnn):
+        monkeypatch.setattr(backend, "is_available", lambda: True)
+    assert engine._quickest_library() == expected
+    for backend in (torch.backends.mkl, torch.backends.mkldnn):
+        monkeypatch.setattr(backend, "is_available", lambda: False)
+    assert engine._quickest_library() == "numpy"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
