@@ -3,13 +3,13 @@
     python -m experiments.findings            write docs/pictures/{gains,curves-ARM}.svg, and the tables into the pages
     python -m experiments.findings --check    name what is not as the rows have it; exit code 1 if anything is
 
-`<!-- gains -->` opens the figure as a table, `<!-- curves: ARM -->` the curves of an arm, `<!-- leads: ARM -->` who
-leads whom at which of their points, `<!-- flat: ARM -->` what each gained last, and `<!-- trials: ARM -->` the arm's
-trials. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …; … -->` opens a table of differences, each with both
-scores, the interval, the p that `bench compare` corrects within the suite, the p among the registered contrasts, and
-the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes each. The figures are those of the boards, whose
-tests take a minute or two, and of `bench curve`. Decimal numbers in the text of docs/findings.md and
-docs/findings-curves.md have to be in one of the page's tables.
+`<!-- gains -->` opens the figure as a table, `<!-- curves: ARM -->` the curves of an arm, `<!-- leads: ARM METHOD -->`
+who leads whom at which of their points (of the methods' pairs; without methods of all), `<!-- flat: ARM -->` what
+each gained last, and `<!-- trials: ARM -->` the arm's trials. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …;
+… -->` opens a table of differences, each with both scores, the interval, the p that `bench compare` corrects within the
+suite, the p among the registered contrasts, and the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes
+each. The figures are those of the boards, whose tests take a minute or two, and of `bench curve`. Decimal numbers in
+the text of docs/findings.md and docs/findings-curves.md have to be in one of the page's tables.
 """
 
 import json
@@ -141,11 +141,12 @@ def filled(page: str, rows: Rows) -> str:
 
     def block(match: re.Match[str]) -> str:
         opening, kind, named, closing = match.groups()
+        arm, *methods = (named or "").split() or [""]
         lines = {
             "gains": lambda: gains_table(rows.gains),
             "contrasts": lambda: contrasts_table(named, rows),
             "curves": lambda: curves_table(rows.curves(named)),
-            "leads": lambda: leads_table(rows.curves(named)),
+            "leads": lambda: leads_table(rows.curves(arm), methods),
             "flat": lambda: flat_table(rows.curves(named)),
             "trials": lambda: trials_table(named),
         }[kind]()
@@ -209,10 +210,11 @@ def curves_table(curves: LearningCurves) -> Iterator[str]:
     yield _line(f"τ with the end, {len(alike)} trainings", MISSING, *taus)
 
 
-def leads_table(curves: LearningCurves) -> Iterator[str]:
+def leads_table(curves: LearningCurves, methods: Sequence[str] = ()) -> Iterator[str]:
     """Yield the lines of a table of pairs: the points along the way at which either leads, and the gap at the end.
 
-    All by one band over pairs and points, which gives gaps their intervals; the first of a pair is ahead at the end.
+    All by one band over all pairs and points, which gives gaps their intervals; the first of a pair is ahead at the
+    end. With `methods` the table has the pairs of any of them alone.
     """
     bands = _along(curves).bands
     x = bands.scores.x
@@ -220,6 +222,8 @@ def leads_table(curves: LearningCurves) -> Iterator[str]:
     yield _line("pair", "the first leads", "the second leads", "they cross", f"points at {amount(float(x[-1]))} [band]")
     yield "|---|---|---|---|---:|"
     for first, second in combinations(sorted(end, key=lambda method: -end[method]), 2):
+        if methods and {first, second}.isdisjoint(methods):
+            continue
         lead = bands.lead(first, second)
         row = bands.pairs.index((first, second) if (first, second) in bands.pairs else (second, first))
         sign = 1 if bands.pairs[row] == (first, second) else -1

@@ -10,6 +10,7 @@ import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -46,6 +47,16 @@ TOPICS, WORDS = 8, 5
 
 settings.register_profile("any machine", deadline=None, max_examples=40)  # it may be busy; every run draws others
 settings.load_profile("any machine")
+
+
+def pytest_sessionstart() -> None:
+    """Refuse an environment with plugins of others: tests count methods and settings, and would fail one by one."""
+    plugins = sorted({point.dist.name for point in entry_points(group="bench") if point.dist} - {"retrieval-bench"})
+    if plugins:
+        raise pytest.UsageError(
+            f"{', '.join(plugins)}: installed beside the project, whose tests count its own methods; "
+            f"type: pip uninstall {' '.join(plugins)}"
+        )
 
 
 def pytest_collection_finish() -> None:

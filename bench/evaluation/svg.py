@@ -331,8 +331,8 @@ def line_chart(chart: Chart) -> str:
 
 
 def _count(value: float) -> str:
-    """Print a count of the horizontal axis: `62,500`, `1M`, `20.1G`."""
-    return f"{value:,g}" if value < 1e6 else short(float(f"{value:.3g}"))
+    """Print a count of the horizontal axis in four digits: `62.5k`, `1M`, `20.12G`."""
+    return short(float(f"{value:.4g}"))
 
 
 @dataclass(frozen=True)
@@ -470,7 +470,7 @@ def text_chart(chart: Chart, width: int = 80, height: int = 16) -> str:
     ticks, base = [" "] * (width - margin), ["─"] * (width - margin)
     free = 0
     for tick in across.ticks:
-        column, words = round(across.pixel(tick)), short(float(f"{tick:.4g}"))
+        column, words = round(across.pixel(tick)), _count(tick)
         base[min(column, len(base) - 1)] = "┴"
         begin = min(max(0, column - len(words) // 2), len(ticks) - len(words))
         if begin >= free:

@@ -407,7 +407,7 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
 
 
 def _products(queries: Matrix) -> Callable[[Matrix], Matrix]:
-    """Return a product of queries `[m, d]` with passages `[n, d]`, to `[m, n]`, by this processor's quickest library."""
+    """Return a product of queries `[m, d]` with passages `[n, d]`, to `[m, n]`, by the quickest library here."""
     import torch
     from torch.nn.functional import linear
 

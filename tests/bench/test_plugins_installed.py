@@ -111,3 +111,16 @@ def test_a_new_method_installs_and_passes_its_own_test(tmp_path: Path) -> None:
     completed = subprocess.run(command, cwd=tmp_path / "project", env=env, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stdout
     assert "19 passed" in completed.stdout
+
+
+def test_our_tests_refuse_to_run_beside_plugins(tmp_path: Path) -> None:
+    """They count methods; whoever installed an example is told what to type."""
+    information = tmp_path / "bench_toy-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: bench-toy\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[bench]\ntoy = bench_toy\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n0", "--collect-only", __file__]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    refused = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    assert refused.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "pip uninstall bench-toy" in refused.stderr

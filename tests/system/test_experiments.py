@@ -118,7 +118,7 @@ def test_files_of_runs_make_the_committed_rows(rows: Path, tmp_path: Path, names
     ("folder", "variants", "seeds", "processor"),
     [
         ("s2", "crop ict contriever ccp msm simcse auto-mlm", (0,), "NVIDIA H200"),
-        ("s4", "crop ict contriever ccp simcse", (0, 1, 2), "Intel Xeon @ 2.50GHz, AVX512"),
+        ("s4", "crop ict contriever ccp msm simcse auto-mlm", (0, 1, 2), "Intel Xeon @ 2.50GHz, AVX512"),
     ],
 )
 def test_the_files_of_curves_make_their_rows(
@@ -128,9 +128,10 @@ def test_the_files_of_curves_make_their_rows(
     data, source = released("pretrain-nonsoftware"), ROOT / "experiments" / folder
     made = set()
     shutil.copytree(source / "sweeps", tmp_path / "sweeps")
-    for variant, seed in product(variants.split(), seeds):
-        file = tmp_path / f"{variant}-{seed}.toml"
-        file.write_text(single((source / "arm.toml").read_text(), variant, seed))
+    files = [source / "arm.toml", *source.glob("lareqa.toml")]
+    for tests, variant, seed in product(files, variants.split(), seeds):
+        file = tmp_path / f"{tests.stem}-{variant}-{seed}.toml"
+        file.write_text(single(tests.read_text(), variant, seed))
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("BENCH_DATA", str(data))
             request = read_run_file(file).request(click.Context(run_command))
@@ -345,6 +346,8 @@ def test_tables_of_leads_are_those_of_the_scores(rows: Path) -> None:
     assert heads[-1] == "all"
     _, _, *leads = map(cells_of, findings.leads_table(curves))
     assert [row[0] for row in leads] == [", ".join(pair) for pair in combinations(end, 2)]
+    _, _, *of_ict = map(cells_of, findings.leads_table(curves, ["ict"]))
+    assert of_ict == [row for row in leads if "`ict`" in row[0]]
     for pair, first, second, crossing, gap in leads:
         ahead, behind = pair.split(", ")
         points_, low, high = (float(text.replace("−", "-")) for text in re.findall(r"[+−]?[\d.]+", gap))

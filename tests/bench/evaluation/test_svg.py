@@ -59,7 +59,7 @@ def test_means_are_joined_and_seeds_are_faint() -> None:
 def test_counts_are_printed_short_and_as_people_read_them() -> None:
     """No `1e+06`."""
     root = chart(line("a", (62_500, (1.0,)), (1e6, (2.0,)), (2.00495e10, (3.0,))))
-    assert {"62,500", "1M", "20G"} <= set(texts(root))
+    assert {"62.5k", "1M", "20.05G"} <= set(texts(root))
 
 
 def test_a_level_line_goes_right_across() -> None:
