@@ -207,7 +207,7 @@ def curves_table(curves: LearningCurves) -> Iterator[str]:
     alike = [name for name in along if along[name].start == max(starts, key=starts.count)]
     columns = list(zip(*(scores[name] for name in alike), strict=True))
     taus = (f"{kendalltau(column, columns[-1]).statistic:.2f}" for column in columns[1:])
-    yield _line(f"τ with the end, {len(alike)} trainings", MISSING, *taus)
+    yield _line(f"τ with the end, {len(alike)} objectives", MISSING, *taus)
 
 
 def leads_table(curves: LearningCurves, methods: Sequence[str] = ()) -> Iterator[str]:
@@ -217,6 +217,8 @@ def leads_table(curves: LearningCurves, methods: Sequence[str] = ()) -> Iterator
     end. With `methods` the table has the pairs of any of them alone.
     """
     bands = _along(curves).bands
+    if unknown := {*methods} - {*bands.scores.methods}:
+        raise ValueError(f"found no curve of {', '.join(sorted(unknown))}")
     x = bands.scores.x
     end = {method: float(bands.scores.mean(method)[-1]) for method in bands.scores.methods}
     yield _line("pair", "the first leads", "the second leads", "they cross", f"points at {amount(float(x[-1]))} [band]")

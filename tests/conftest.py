@@ -25,6 +25,7 @@ from transformers import PreTrainedTokenizerFast
 from bench import plugins as bench_plugins
 from bench.core.encoder_config import EncoderConfig, Trainer, TrainingJob
 from bench.core.errors import DataError, DataFaultsError
+from bench.core.installed import DISTRIBUTION
 from bench.core.workspace import Advance, Parts, Workspace, noop
 from bench.data.corpora.shards import Shards
 from bench.hookspecs import hookimpl
@@ -32,7 +33,7 @@ from bench.pipeline import identity
 from bench.pipeline.graph import GraphBuilder
 from bench.pipeline.stages import init
 from bench.pipeline.systems.system import System
-from bench.plugins import Plugins, load
+from bench.plugins import GROUP, Plugins, load
 from bench.store.store import Store
 from bench.training.determinism import reproducible
 from bench.types import Json
@@ -51,7 +52,8 @@ settings.load_profile("any machine")
 
 def pytest_sessionstart() -> None:
     """Refuse an environment with plugins of others: tests count methods and settings, and would fail one by one."""
-    plugins = sorted({point.dist.name for point in entry_points(group="bench") if point.dist} - {"retrieval-bench"})
+    owners = {point.dist.metadata["Name"] if point.dist else point.value for point in entry_points(group=GROUP)}
+    plugins = sorted(map(str, owners - {DISTRIBUTION}))
     if plugins:
         raise pytest.UsageError(
             f"{', '.join(plugins)}: installed beside the project, whose tests count its own methods; "

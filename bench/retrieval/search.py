@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib.util import find_spec
 from threading import Lock
 from time import perf_counter
@@ -428,18 +428,20 @@ def _products(queries: Matrix) -> Callable[[Matrix], Matrix]:
     return multiply
 
 
+@cache
 def _quickest_library() -> Library:
-    """Return the library whose products of float32 are quickest here.
+    """Return the library whose products of float32 are quickest here, as far as was measured.
 
-    MKL, which multiplies for torch, takes its best instructions on Intel's processors alone. oneDNN takes AVX-512
-    everywhere, but converts to a layout of its own. OpenBLAS, numpy's, is quickest where neither has AVX-512.
+    With AVX-512 it is oneDNN, though it converts to a layout of its own: numpy's OpenBLAS and torch's MKL do not use
+    those instructions on AMD's processors. On Intel's they do, and MKL is ahead. Without AVX-512 numpy is.
     """
     import torch
 
+    if "AVX512" not in torch.backends.cpu.get_cpu_capability():
+        return "numpy"
     if torch.backends.mkl.is_available() and "Intel" in processor():
         return "mkl"
-    with_avx512 = "AVX512" in torch.backends.cpu.get_cpu_capability()
-    return "onednn" if with_avx512 and torch.backends.mkldnn.is_available() else "numpy"
+    return "onednn" if torch.backends.mkldnn.is_available() else "numpy"
 
 
 class _Selection:

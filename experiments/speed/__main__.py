@@ -72,13 +72,20 @@ def reached(measured: dict[str, Any], peer: str) -> float:
     return float(ratios.get(this_processor(), min(ratios.values())))
 
 
-def beside_line(name: str, row: Row, measured: dict[str, Any], there: dict[str, Any]) -> str:
+def beside_line(name: str, row: Row, measured: dict[str, Any]) -> str:
     """Return a line of the table of other processors."""
-    first, other = (
-        "; ".join(f"{ratio:.2f} of {peer}" for peer, ratio in each["ratios"].items()) for each in (measured, there)
+    ours = f"{measured['seconds']['ours']:.3g} s for {row.units:,} {row.unit}"
+    reach = "no" if missed(row, measured) else "yes"
+    return f"| {name} | {ours} | {_ratios(row, measured)} | {reach} | {stamp(measured)} |"
+
+
+def _ratios(row: Row, measured: dict[str, Any]) -> str:
+    """Return the ratio to each peer by its name, with the target of those that have one."""
+    targets = {peer: f" (≥ {least:g})" for peer, least in row.reach.items()}
+    return "; ".join(
+        f"{peer} {_ratio(ratio, row.reach.get(peer, 0.0))}{targets.get(peer, '')}"
+        for peer, ratio in measured["ratios"].items()
     )
-    ours = f"{there['seconds']['ours']:.3g} s for {row.units:,} {row.unit}"
-    return f"| {name} | {ours} | {other} | {first} | {stamp(there)} |"
 
 
 def growth_line(name: str, measured: dict[str, Any]) -> str:
@@ -133,10 +140,12 @@ def page(records: dict[str, Any], all_rows: dict[str, Row], versions: str) -> st
     keys = [f"{size} {precision}" for size in step_costs.SIZES for precision in step_costs.PRECISIONS]
     faster = [step_costs.ratio(rounds, key) for rounds in steps["methods"].values() for key in keys]
     beside = "\n".join(
-        beside_line(name, row, records[name], there)
+        beside_line(name, row, there)
         for name, row in measured.items()
         for there in records[name].get("beside", {}).values()
     )
+    others = [(row, there) for name, row in measured.items() for there in records[name].get("beside", {}).values()]
+    elsewhere = f"{sum(bool(missed(row, there)) for row, there in others)} of {len(others)}"
     drift = max(max(step_costs.drift(rounds[0], key)) for rounds in steps["methods"].values() for key in keys)
     differ = f"differ by at most {drift:.0e}, relative," if drift else "are equal in every digit"
     parts = [
@@ -145,7 +154,8 @@ def page(records: dict[str, Any], all_rows: dict[str, Row], versions: str) -> st
 How fast is `bench`, compared with libraries that do the same work?
 
 **Answer.** {len(measured) - len(below)} of {len(measured)} rows reach their target. Below it:
-{"; ".join(below) or "none"}. [Estimated run times](plans.md) compares `bench plan` with real runs.
+{"; ".join(below) or "none"}. On [another processor](#on-another-processor) {elsewhere} are below it.
+[Estimated run times](plans.md) compares `bench plan` with real runs.
 
 **How it was measured**
 
@@ -188,10 +198,10 @@ Measured by `make bench`.
 
 ## On another processor
 
-Which ratios are others elsewhere? A row is listed for each processor beside the one above on which it was measured
+Which targets are missed elsewhere? A row is here for each processor on which it was measured besides the one above
 (`python -m experiments.speed --beside ROW`).
 
-| work | ours, CPU s | ratio there | ratio above | processor, load |
+| work | ours, CPU s | ratio (target) | target reached | processor, load |
 |---|---|---|---|---|
 {beside}
 
@@ -263,18 +273,21 @@ def main() -> None:
             continue
         elsewhere = records.get(name, {}).get("processor") not in {None, this_processor()}
         beside = typed.beside and elsewhere and name in all_rows
-        if name not in records or typed.again or beside:
+        kept = records[name].get("beside", {}) if name in records else {}
+        if typed.again or (this_processor() not in kept if beside else name not in records):
             load = os.getloadavg()[0]
             with TemporaryDirectory() as folder:
                 measured = grown(*sizes[name]) if name in sizes else asdict(measure(all_rows[name], Path(folder)))
             measured |= {"processor": this_processor(), "load": round(max(load, os.getloadavg()[0]), 1)}
             if beside:
-                records[name].setdefault("beside", {})[this_processor()] = measured
+                kept[this_processor()] = measured
             else:
+                kept.pop(this_processor(), None)
                 records[name] = measured
+            records[name] |= {"beside": kept} if kept else {}
             write_bytes(RECORD, json.dumps(records, indent=1).encode())
         text = growth_line(name, records[name]) if name in sizes else line(name, all_rows[name], records[name])
-        print(text, flush=True)  # noqa: T201 (a command)
+        print(beside_line(name, all_rows[name], kept[this_processor()]) if beside else text, flush=True)  # noqa: T201
     if sentences := contradictions(records, all_rows["BM25 index"].units):
         raise SystemExit("\n".join(sentences))
     if any(name not in records for name, row in all_rows.items() if not row.bfloat16):

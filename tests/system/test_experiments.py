@@ -348,6 +348,8 @@ def test_tables_of_leads_are_those_of_the_scores(rows: Path) -> None:
     assert [row[0] for row in leads] == [", ".join(pair) for pair in combinations(end, 2)]
     _, _, *of_ict = map(cells_of, findings.leads_table(curves, ["ict"]))
     assert of_ict == [row for row in leads if "`ict`" in row[0]]
+    with pytest.raises(ValueError, match="found no curve of dpr"):
+        list(findings.leads_table(curves, ["dpr"]))
     for pair, first, second, crossing, gap in leads:
         ahead, behind = pair.split(", ")
         points_, low, high = (float(text.replace("−", "-")) for text in re.findall(r"[+−]?[\d.]+", gap))

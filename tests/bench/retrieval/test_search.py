@@ -232,7 +232,7 @@ def test_the_processor_finds_the_best_products(
     ("processor", "capability", "expected"),
     [
         ("Intel Xeon @ 2.50GHz", "AVX512", "mkl"),
-        ("12th Gen Intel Core i7-1260P", "AVX2", "mkl"),
+        ("12th Gen Intel Core i7-1260P", "AVX2", "numpy"),
         ("AMD EPYC 9B14", "AVX512", "onednn"),
         ("AMD EPYC 7B12", "AVX2", "numpy"),
         ("aarch64", "DEFAULT", "numpy"),
@@ -242,14 +242,15 @@ def test_each_processor_multiplies_by_its_quickest_library(
     processor: str, capability: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MKL takes AVX-512 on Intel's processors alone, and oneDNN on all that have it."""
+    quickest = engine._quickest_library.__wrapped__  # what is not kept
     monkeypatch.setattr(engine, "processor", lambda: processor)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     for backend in (torch.backends.mkl, torch.backends.mkldnn):
         monkeypatch.setattr(backend, "is_available", lambda: True)
-    assert engine._quickest_library() == expected
+    assert quickest() == expected
     for backend in (torch.backends.mkl, torch.backends.mkldnn):
         monkeypatch.setattr(backend, "is_available", lambda: False)
-    assert engine._quickest_library() == "numpy"
+    assert quickest() == "numpy"
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
