@@ -141,12 +141,11 @@ def filled(page: str, rows: Rows) -> str:
 
     def block(match: re.Match[str]) -> str:
         opening, kind, named, closing = match.groups()
-        arm, *methods = (named or "").split() or [""]
         lines = {
             "gains": lambda: gains_table(rows.gains),
             "contrasts": lambda: contrasts_table(named, rows),
             "curves": lambda: curves_table(rows.curves(named)),
-            "leads": lambda: leads_table(rows.curves(arm), methods),
+            "leads": lambda: leads_table(rows.curves(named.split()[0]), named.split()[1:]),
             "flat": lambda: flat_table(rows.curves(named)),
             "trials": lambda: trials_table(named),
         }[kind]()

@@ -52,8 +52,8 @@ settings.load_profile("any machine")
 
 def pytest_sessionstart() -> None:
     """Refuse an environment with plugins of others: tests count methods and settings, and would fail one by one."""
-    owners = {point.dist.metadata["Name"] if point.dist else point.value for point in entry_points(group=GROUP)}
-    plugins = sorted(map(str, owners - {DISTRIBUTION}))
+    owners = {(point.dist and point.dist.name) or point.value for point in entry_points(group=GROUP)}
+    plugins = sorted(owners - {DISTRIBUTION})
     if plugins:
         raise pytest.UsageError(
             f"{', '.join(plugins)}: installed beside the project, whose tests count its own methods; "

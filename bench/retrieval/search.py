@@ -41,7 +41,7 @@ Similarity = Literal["dot", "cos", "l2"]
 a vector of zeros is at distance 1 from any other (score ½) and at 0 from another of its kind (score 1)."""
 Backend = Literal["auto", "torch"]
 Library = Literal["numpy", "mkl", "onednn"]
-"""Which multiplies on a processor."""
+"""What multiplies matrices on a processor."""
 
 _QUERIES = 1024  # a block of queries
 BLOCK_BYTES = 1 << 28
@@ -381,7 +381,7 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
     """
     import torch
 
-    products = _products(queries)
+    products = _multiplier(queries)
     threads = min(torch.get_num_threads(), len(queries))
     size = min(len(passages), _SLICE, max(1, threads * _PRODUCTS // len(queries)))
     sample = passages[:: max(_SAMPLED, len(passages) // _SLICE)]
@@ -406,8 +406,8 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
     return Top(scores, rows)
 
 
-def _products(queries: Matrix) -> Callable[[Matrix], Matrix]:
-    """Return a product of queries `[m, d]` with passages `[n, d]`, to `[m, n]`, by the quickest library here."""
+def _multiplier(queries: Matrix) -> Callable[[Matrix], Matrix]:
+    """Return what multiplies queries `[m, d]` with passages `[n, d]`, to `[m, n]`, by the quickest library."""
     import torch
     from torch.nn.functional import linear
 

@@ -190,11 +190,12 @@ Measured by `make bench`.
   it leave these rows out.
 - **Reading a run file.** Where lines have the usual form (one blank between columns, the lines of a query together) a
   file is read in blocks; otherwise line by line, at half the speed.
-- **Dense search.** Candidates come from the products of the library that is quickest on the processor: torch's MKL on
-  Intel's, elsewhere oneDNN where there is AVX-512, else numpy. On AMD's processors oneDNN takes AVX-512 and the
-  OpenBLAS of faiss does not, so ours can be faster; on Intel's both take it, and exact sums are what ours does besides.
-  For the best 1,000 they take a quarter of our seconds on AMD, half of it to read candidates' vectors again. With
-  AVX2 on both sides the three ratios to faiss were 0.83, 0.83 and 0.73 (`ATEN_CPU_CAPABILITY=avx2` on that AMD EPYC).
+- **Dense search.** Candidates come from the products of the library that is quickest on the processor: with AVX-512
+  torch's MKL on Intel's processors and oneDNN elsewhere, without it numpy. On AMD's processors oneDNN takes AVX-512 and
+  the OpenBLAS of faiss does not, so ours can be faster; on Intel's both take it, and ours selects and sums exactly
+  besides. For the best 1,000 exact sums take a quarter of our seconds on AMD, half of it to read candidates' vectors
+  again. With AVX2 on both sides the three ratios to faiss were 0.83, 0.83 and 0.73 on that AMD EPYC
+  (`ATEN_CPU_CAPABILITY=avx2 python -m experiments.speed --again ROW`).
 
 ## On another processor
 

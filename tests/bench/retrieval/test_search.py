@@ -242,7 +242,7 @@ def test_each_processor_multiplies_by_its_quickest_library(
     processor: str, capability: str, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """MKL takes AVX-512 on Intel's processors alone, and oneDNN on all that have it."""
-    quickest = engine._quickest_library.__wrapped__  # what is not kept
+    quickest = engine._quickest_library.__wrapped__  # without its cache
     monkeypatch.setattr(engine, "processor", lambda: processor)
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: capability)
     for backend in (torch.backends.mkl, torch.backends.mkldnn):
