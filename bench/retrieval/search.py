@@ -407,7 +407,7 @@ def _processor(queries: Matrix, passages: Matrix, k: int, guessing: bool = True)
 
 
 def _multiplier(queries: Matrix) -> Callable[[Matrix], Matrix]:
-    """Return what multiplies queries `[m, d]` with passages `[n, d]`, to `[m, n]`, by the quickest library."""
+    """Return what multiplies queries `[m, d]` with passages `[n, d]`, by the quickest library."""
     import torch
     from torch.nn.functional import linear
 

@@ -209,8 +209,8 @@ def test_a_file_that_is_not_there(folder: Path, monkeypatch: pytest.MonkeyPatch)
         typed("a.toml")
 
 
-# Without what is a path as a task: `.`, `~`, `:`, a split of the current folder, and `c` and `d`, which are folders there
-# and come back as `./c` (the test below has such names).
+# Without what is a path as a task: `.`, `~`, `:`, a split of the current folder, and `c` and `d`, which are folders
+# there and come back as `./c` (the test below has such names).
 NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=",/:."), min_size=1, max_size=50).filter(
     lambda text: text.strip() not in {"", "c", "d"} and not text.startswith(("$", "~"))
 )
