@@ -2,11 +2,13 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from experiments.speed import __main__ as speed
 from experiments.speed.__main__ import PAGE, RECORD, growth_answer, missed, page, reached, rows
+from experiments.speed.measure import Measured
 
 
 def test_the_page_is_that_of_its_records() -> None:
@@ -46,3 +48,32 @@ def test_a_processor_is_held_to_what_it_reached(
     record = {"ratios": {"faiss": 1.2}, "processor": "A", "beside": beside}
     monkeypatch.setattr(speed, "this_processor", lambda: processor)
     assert reached(record, "faiss") == expected
+
+
+def test_a_second_processor_is_recorded_once_beside_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its own ratio is printed; a repeated command measures nothing; `--again` keeps what the other one reached."""
+    record, measured = tmp_path / "performance.json", []
+    name = "the same by cosine"
+    first = {"seconds": {"ours": 1.0, "faiss": 1.2}, "ratios": {"faiss": 1.2}, "least": {"faiss": 1.2}}
+    record.write_text(json.dumps({name: {**first, "processor": "A", "load": 1.0}}))
+
+    def measure(*_: object) -> Measured:
+        measured.append(1)
+        return Measured({"ours": 2.0, "faiss": 1.4}, {"faiss": 0.7}, {"faiss": 0.7})
+
+    for attribute, value in {"RECORD": record, "measure": measure, "contradictions": lambda *_: []}.items():
+        monkeypatch.setattr(speed, attribute, value)
+    for processor, option in (("B", "--beside"), ("B", "--beside"), ("A", "--again")):
+        monkeypatch.setattr(speed, "this_processor", lambda processor=processor: processor)
+        monkeypatch.setattr("sys.argv", ["speed", option, name])
+        speed.main()
+        assert "faiss 0.7 " in capsys.readouterr().out or processor == "A"
+    assert len(measured) == 2
+    after = json.loads(record.read_text())[name]
+    assert (after["processor"], after["ratios"], after["beside"]["B"]["ratios"]) == (
+        "A",
+        {"faiss": 0.7},
+        {"faiss": 0.7},
+    )
