@@ -209,6 +209,10 @@ class Trial:
         limit = math.ceil(sum(os.times()[:2]) + SECONDS_FREE + SLOWER * self.seconds[item.nodeid])
         resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
 
+    def pytest_sessionfinish(self) -> None:
+        """Lift the limit: the end of pytest, which collects a large heap's garbage several times, is no test's."""
+        resource.setrlimit(resource.RLIMIT_CPU, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """End at the first failure."""
         if report.failed:

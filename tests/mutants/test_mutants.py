@@ -146,6 +146,14 @@ def test_process():
 def test_fails():
     assert rules.small(7)
 """
+SLOW_END = """import time
+
+def pytest_unconfigure():
+    began = time.process_time()
+    while time.process_time() < began + 5:
+        pass
+"""
+"""A conftest.py whose end takes more than any of the tests may."""
 
 
 @pytest.fixture
@@ -170,6 +178,9 @@ def test_a_mutation_is_tried_on_a_copy(tree: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(runs, "SECONDS_FREE", 2.0)
     seconds = {test: run.seconds for test, run in tests.items()}
     assert run_tests(tree, ["tests/test_made.py"], Trial({})), "no test is no failure"
+    (tree / "tests" / "conftest.py").write_text(SLOW_END)
+    assert run_tests(tree, ["tests/test_made.py"], Trial(seconds)), "seconds after the last test are not a test's"
+    (tree / "tests" / "conftest.py").unlink()
     for old, new, is_noticed in (
         ("return True", "return 1", False),
         ("value < 3", "value <= 3", True),
