@@ -288,6 +288,7 @@ def fine_tune(
         asam_rho=config.rho if config.optimiser == "asam" else None,
         selection=selection,
         section="tune",
+        unit="pairs",
     )
     encoders.finish(work.out)
     metadata |= {"training_pairs": source.pair_count, "dev_pairs": 0 if held_out is None else len(held_out)}

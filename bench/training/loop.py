@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Sized
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 import numpy as np
 import torch
@@ -141,6 +141,7 @@ def fit(
     log_fields: Sequence[str] | None = None,
     clipped: Sequence[nn.Parameter] | None = None,
     spent: Spent | None = None,
+    unit: Literal["tokens", "pairs"] = "tokens",
 ) -> dict[str, Json]:
     """Train an encoder; write `encoder/` and `log.jsonl`.
 
@@ -150,7 +151,7 @@ def fit(
         encoder: what is trained and exported.
         config: optimiser, accumulation, log and checkpoints.
         job: the budget (the step that spends it is the last), the seed, and where to stop on the way.
-        work: where everything is written; `work.advance` counts tokens.
+        work: where everything is written; `work.advance` counts progress in `unit`.
         modules: what the loss trains or keeps besides the encoder: heads, banks (as buffers), a momentum copy (without
             gradients), whatever it needs to know of earlier batches (a buffer); checkpointed, never exported.
         after_step: called with the step's number (from 1) after each change of the weights, however many batches it
@@ -165,6 +166,7 @@ def fit(
         clipped: weights whose gradients are clipped, in the order in which their norms are summed; default: all, in the
             optimiser's order.
         spent: is set, before each step's batches are drawn, to how much of the budget is spent.
+        unit: what `work.advance` counts.
 
     Returns:
         tokens, distinct_tokens, flops, passes, steps, pairs, loss (of the last step), warnings (signs of collapse),
@@ -198,6 +200,7 @@ def fit(
         log_fields=log_fields,
         clipped=clipped,
         clock=spent,
+        unit=unit,
         tail=tail,
         asam=None if asam_rho is None else Asam(trained, asam_rho),
     )
@@ -246,6 +249,7 @@ class _TrainingLoop(Generic[ModelT, B]):
     log_fields: Sequence[str] | None
     clipped: Sequence[nn.Parameter] | None
     clock: Spent | None
+    unit: Literal["tokens", "pairs"]
     tail: TailAverage | None
     asam: Asam | None
 
@@ -273,6 +277,11 @@ class _TrainingLoop(Generic[ModelT, B]):
     def tokens(self) -> int:
         """Tokens so far."""
         return self.encoder.meter.tokens
+
+    @property
+    def reached(self) -> int:
+        """Tokens or pairs so far, whichever progress is told in."""
+        return self.progress.pairs if self.unit == "pairs" else self.tokens
 
     @property
     def spent(self) -> float:
@@ -345,11 +354,11 @@ class _TrainingLoop(Generic[ModelT, B]):
             setattr(self.encoder.meter, name, value)
         self.costs = Costs(self.encoder.device, self.progress.seconds, self.progress.device_seconds)
         self.saved = (self.tokens, time.monotonic())
-        self.work.advance(self.tokens)
+        self.work.advance(self.reached)
 
     def step(self) -> None:
         """Take one step: accumulate, clip, update, select, log, save."""
-        config, progress, before = self.config, self.progress, replace(self.encoder.meter)
+        config, progress, before, reached = self.config, self.progress, replace(self.encoder.meter), self.reached
         rate, progress.before = self.rate, self.spent
         batches, self.prefetched = self.prefetched or self._draw(), []
         progress.step += 1
@@ -384,7 +393,7 @@ class _TrainingLoop(Generic[ModelT, B]):
             self._write({**line, "learning_rate": rate, **means}, probe=probes)
         if self.saves and not self.over:  # after the last step the result itself is written
             self._save()
-        self.work.advance(self.tokens - before.tokens)
+        self.work.advance(self.reached - reached)
 
     def _draw(self) -> list[B]:
         """Draw the batches of a step; all processes draw from the generator of the first."""

@@ -39,7 +39,8 @@ class Tune(EncoderStage):
 
     @property
     def cost(self) -> Cost:
-        queries = (self.config.steps or 0) * self.config.pairs or self.config.epochs * self.pairs.cost.units
+        per_step = self.config.pairs * self.config.accumulate * self.compute.processes
+        queries = (self.config.steps or 0) * per_step or self.config.epochs * self.pairs.cost.units
         rate = 150.0 * learning_gain(self.config.precision, None, self.compute.device)
         return Cost(in_precision(f"tune {self.origin}", self.config.precision), queries, rate, start=2.0)
 

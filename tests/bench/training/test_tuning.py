@@ -229,6 +229,26 @@ def test_a_tuning_on_two_processes_is_one_on_one(
     assert float((first["vectors"] - single["vectors"]).abs().max()) < 1e-3 * moved
 
 
+def test_progress_is_told_in_questions(tmp_path: Path, start: Path) -> None:
+    """Two batches of four questions a step; what goes on from a checkpoint begins with those that it holds."""
+    pairs, advanced = pairs_in(tmp_path / "pairs"), list[float]()
+    config = config_of(pairs=4, accumulate=2, steps=3, checkpoint_tokens=1)
+
+    def advance(units: float) -> None:
+        advanced.append(units)
+        if len(advanced) == 2:
+            raise KeyboardInterrupt
+
+    work = Workspace(tmp_path / "out", Parts(tmp_path / "parts"), advance)
+    work.out.mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(work, start, pairs, config, JOB)
+    assert advanced == [8, 8]
+    advanced.clear()
+    fine_tune(replace(work, advance=advanced.append), start, pairs, config, JOB)
+    assert advanced == [16, 8]
+
+
 def test_contradictions_are_refused(tmp_path: Path, start: Path) -> None:
     """What was untied stays untied; of no pairs held out nothing can be measured."""
     work, pairs = Workspace(tmp_path, Parts(tmp_path / "parts")), pairs_in(tmp_path / "pairs")
