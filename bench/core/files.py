@@ -97,15 +97,20 @@ def is_temporary(path: Path) -> bool:
 def is_abandoned(path: Path) -> bool:
     """Return whether the writer of a temporary file is gone, as far as this machine knows: it ran here, and died."""
     *_, machine, process, _ = path.name.removesuffix(".part").replace(".", "-").split("-")
-    if machine != _machine() or not process.isdigit():
-        return False
+    return machine == _machine() and process.isdigit() and not is_running(int(process))
+
+
+def is_running(process: int) -> bool:
+    """Return whether a process of this machine runs; one that has ended and waits for its parent does not."""
+    import psutil
+
     try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return True
-    except OverflowError:
+        status: str = psutil.Process(process).status()
+    except psutil.NoSuchProcess:
         return False
-    return False
+    except psutil.AccessDenied:
+        return True
+    return status not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
 
 
 def clear_abandoned(folder: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from bench.core.files import digest
+from bench.core.files import digest, is_running
 
 _NAME = re.compile(r"bench-[a-z]+-([0-9a-f]{4})-([0-9a-f]+)-[^/]+")
 _DAY = 86_400.0
@@ -47,10 +47,8 @@ def _is_abandoned(folder: Path, older_than: float) -> bool:
         return False
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
         return False
-    import psutil
-
     # Another process may have that id by now, and then the folder waits.
-    return time.time() - status.st_mtime > older_than and not psutil.pid_exists(int(name[2], 16))
+    return time.time() - status.st_mtime > older_than and not is_running(int(name[2], 16))
 
 
 def _machine() -> str:

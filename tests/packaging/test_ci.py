@@ -152,7 +152,7 @@ def test_a_test_that_hangs_is_named_when_it_is_interrupted(suite: Path, mark: st
     output = suite / "output"
     with output.open("w") as stream:
         process = subprocess.Popen(
-            slow_command(100),
+            ["env", "--default-signal=INT", *slow_command(100)],  # a shell's background jobs ignore it
             cwd=suite,
             env=environment(**FEW_PLUGINS),
             stdout=stream,

@@ -153,3 +153,15 @@ def test_half_a_lease_is_cleared_away(tmp_path: Path) -> None:
             assert keys == {"a"}
     tidy(store)
     assert not [*(store.root / "leases").iterdir()]
+
+
+def test_a_writer_that_nobody_waited_for_is_gone(tmp_path: Path) -> None:
+    """A process that has ended keeps its number until its parent asks for its exit status."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        litter = tmp_path / f".manifest.json.{files._machine()}-{ended.pid}-ec04f1.part"
+        at_work = tmp_path / f".manifest.json.{files._machine()}-{os.getpid()}-ec04f1.part"
+        for path in (litter, at_work):
+            path.write_bytes(b"{")
+        files.clear_abandoned(tmp_path)
+        assert [*tmp_path.iterdir()] == [at_work]
