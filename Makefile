@@ -41,7 +41,7 @@ TRAINING := $(wildcard tests/methods/[!b]*) tests/bench/training tests/bench/pip
 STAMP := $(VENV)/.installed-$(shell printf '%s' '$(TORCH)|$(EXTRAS)' | cksum | cut -d ' ' -f 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz mutants rows five-million signed-plans full-size release
+.PHONY: help install demo demo-seeds worlds test test-processors calibration bench test-slow test-gpu test-browser lint types layers docs docs-site counts clean fuzz kills mutants rows five-million signed-plans full-size release
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/make \1|\2/' | awk -F'|' '{printf "%-16s %s\n", $$1, $$2}'
@@ -115,6 +115,9 @@ test-slow: $(STAMP) ## the tests that take minutes
 
 five-million: $(STAMP) ## five million passages indexed, encoded and searched in 2 GiB, into docs/five-million.json; half an hour
 	@OMP_NUM_THREADS=1 BENCH_PASSAGES=5000000 BENCH_RECORD=1 $(BIN)/python -m pytest -m slow tests/system/test_five_million.py $(PYTEST_ARGS)
+
+kills: $(STAMP) ## seven commands killed at random instants, four times as often as by `make test-slow`; ten minutes
+	@BENCH_KILLS=4 $(BIN)/python -m pytest -m slow tests/system/test_killed.py $(PYTEST_ARGS)
 
 full-size: $(STAMP) ## BM25 over five million passages against its plan, and with DATA vectors in float16 (docs/full-size.md); half an hour
 	@$(BIN)/python -m experiments.full_size bm25

@@ -1,6 +1,7 @@
-"""How quickly a site is built: 1,056 results of eight suites in four regimes, and 250 systems on one board.
+"""How quickly a site is built: 264 results of two suites in four regimes, and 250 systems on one board.
 
-`python -m tests.benchmarks.test_site_speed FOLDER` leaves both sites there, to be looked at.
+`python -m tests.benchmarks.test_site_speed FOLDER` builds these and 1,056 results of eight suites, and leaves the sites
+there, to be looked at.
 """
 
 import gzip
@@ -39,7 +40,13 @@ class Size:
     share: float
 
 
-SIZES = {"1,056 results": Size(8, 4, 11, 3, 6.0), "250 systems": Size(1, 1, 250, 1, 16.0)}
+SIZES = {
+    "264 results": Size(2, 4, 11, 3, 6.0),
+    "1,056 results": Size(8, 4, 11, 3, 6.0),
+    "250 systems": Size(1, 1, 250, 1, 16.0),
+}
+LARGEST = "1,056 results"
+"""A minute on two quiet cores, so that it is built by the command alone."""
 
 
 def publish_all(root: Path, size: Size) -> Path:
@@ -101,7 +108,7 @@ def peer(results: Path) -> float:
 
 @pytest.mark.slow
 @pytest.mark.alone
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", sorted(SIZES.keys() - {LARGEST}))
 def test_a_large_site_is_built_quickly(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Statistics kept from the first build; the second, in the same place, gives the same bytes.
 

@@ -22,8 +22,9 @@ PATIENCE = 1800
 """Seconds on cores that others use at the same time."""
 LEVEL = 0.01
 ROOT = Path(__file__).parents[2]
-QUARTER = ("--set", "budget.tokens=250000")
-"""A quarter of the tokens of the demo; `make demo-seeds` has all."""
+(CUTS,) = re.findall(r"^SHORT := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+SHORT = tuple(CUTS.split())
+"""What `make demo` cuts; `make demo-seeds` cuts nothing."""
 
 
 def _job(place: Path, *more: str) -> tuple[str | Path, ...]:
@@ -78,37 +79,28 @@ def test_one_seed_in_three_minutes(tmp_path: Path, bench: Bench, run_json: RunJs
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(PATIENCE + 120)
-def test_the_short_demo_shows_a_gain(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
-    """What `make demo` cuts: BM25's row comes first, its stages are not run again, and training still helps."""
-    (cuts,) = re.findall(r"^SHORT := (.+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
-    first = bench(*(word if word != "bm25,msm" else "bm25" for word in _job(tmp_path)))
-    assert re.search(r"^bm25 ", first.stdout, re.MULTILINE)
-    before = getrusage(RUSAGE_CHILDREN)
-    outcome = run_json(*_job(tmp_path, *cuts.split()), seconds=PATIENCE)
-    after = getrusage(RUSAGE_CHILDREN)
-    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS / 3
-    assert "index" not in _ran(outcome)
-    assert _gain(outcome)["difference"] > 0
-
-
-@pytest.mark.slow
 @pytest.mark.timeout(2 * PATIENCE + 120)
-def test_three_seeds(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
-    """Two more seeds, at a quarter of the tokens, reuse what there is, and all are one row.
+def test_the_short_demo_with_three_seeds(tmp_path: Path, bench: Bench, run_json: RunJson) -> None:
+    """What `make demo` types: BM25's row comes first, its stages are not run again; two more seeds reuse what there is.
 
     Training helps with every seed, and over all: by paired t tests (scipy's) of each query and of its mean over seeds.
     """
-    run_json(*_job(tmp_path, *QUARTER), seconds=PATIENCE)
-    outcome = run_json(*_job(tmp_path, *QUARTER, "--seed", "0,1,2"), seconds=PATIENCE)
+    first = bench(*(word if word != "bm25,msm" else "bm25" for word in _job(tmp_path)))
+    assert re.search(r"^bm25 ", first.stdout, re.MULTILINE)
+    before = getrusage(RUSAGE_CHILDREN)
+    outcome = run_json(*_job(tmp_path, *SHORT), seconds=PATIENCE)
+    after = getrusage(RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS / 3
+    assert "index" not in _ran(outcome)
+    seeds = _job(tmp_path, *SHORT, "--seed", "0,1,2")
+    outcome = run_json(*seeds, seconds=PATIENCE)
     assert _ran(outcome) == {"init", "train", "encode", "search", "score"}, "the corpus and its vocabulary were there"
     assert sum(stage["state"] == "ran" and stage["stage"] == "train" for stage in outcome["stages"]) == 2
-    completed = bench(*_job(tmp_path, *QUARTER, "--seed", "0,1,2"), seconds=PATIENCE)
-    lines = completed.stdout.splitlines()
-    for name, seeds in (("bm25", 1), ("msm", 3), ("msm@init", 3)):
-        (line,) = (line for line in lines if re.match(rf"{name} +{seeds} ", line))
-        assert line.count("±") == (12 if seeds > 1 else 0), "eleven languages and their average"
-    assert not re.search(r"seed \d", completed.stdout)
+    lines = bench(*seeds, seconds=PATIENCE).stdout.splitlines()
+    for name, count in (("bm25", 1), ("msm", 3), ("msm@init", 3)):
+        (line,) = (line for line in lines if re.match(rf"{name} +{count} ", line))
+        assert line.count("±") == (12 if count > 1 else 0), "eleven languages and their average"
+    assert not [line for line in lines if re.search(r"seed \d", line)]
     gain = _gain(outcome)
     assert gain["seeds"] == [0, 1, 2]
     assert gain["difference"] > 0

@@ -29,15 +29,16 @@ _CURVE = (
 )
 POINTS = tuple(word for text in _CURVE for word in ("--set", text))
 COMMANDS = {
-    "run --workers 2": (("run", *BM25, "--workers", "2"), "new", 10),
-    "encode shares": (("run", *CROP, *SMALL, "--corpus", "texts", "--shard-workers", "2", "--workers", "2"), "new", 4),
-    "points": (("run", *CROP, *SMALL, *POINTS, "--corpus", "texts", "--workers", "1"), "new", 10),
-    "plan": (("plan", *BM25), "new", 6),
-    "compare": (("compare", "bm25", "bm25@k1=1.2", "--suite", "beir", "--json"), "results", 6),
-    "leaderboard build": (("leaderboard", "build"), "results", 6),
-    "leaderboard add": (("leaderboard", "add", "results", "--results", "board", "--task", "made"), "results", 6),
+    "run --workers 2": (("run", *BM25, "--workers", "2"), "new", 4),
+    "encode shares": (("run", *CROP, *SMALL, "--corpus", "texts", "--shard-workers", "2", "--workers", "2"), "new", 2),
+    "points": (("run", *CROP, *SMALL, *POINTS, "--corpus", "texts", "--workers", "1"), "new", 3),
+    "plan": (("plan", *BM25), "new", 3),
+    "compare": (("compare", "bm25", "bm25@k1=1.2", "--suite", "beir", "--json"), "results", 3),
+    "leaderboard build": (("leaderboard", "build"), "results", 3),
+    "leaderboard add": (("leaderboard", "add", "results", "--results", "board", "--task", "made"), "results", 3),
 }
-"""Command, what it begins with, and how often it is killed."""
+"""Command, what it begins with, and how often it is killed, times what `BENCH_KILLS` says."""
+TIMES = int(os.environ.get("BENCH_KILLS", "1"))
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,7 @@ def contents(place: Path) -> dict[str, bytes]:
 def test_killed_at_random_instants(name: str, begun: dict[str, Path], tmp_path: Path) -> None:
     """The command alone is killed, not those that it began: these end by themselves."""
     words, first, kills = COMMANDS[name]
+    kills *= TIMES
     shutil.copytree(begun[first], tmp_path / "whole")
     began = time.monotonic()
     printed = typed(tmp_path / "whole", *words)
