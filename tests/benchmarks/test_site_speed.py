@@ -107,7 +107,6 @@ def peer(results: Path) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 @pytest.mark.parametrize("name", sorted(SIZES.keys() - {LARGEST}))
 def test_a_large_site_is_built_quickly(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Statistics kept from the first build; the second, in the same place, gives the same bytes.

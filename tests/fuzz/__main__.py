@@ -14,16 +14,16 @@ from pathlib import Path
 from tests.fuzz import archives, attacks, bundles, folders, kills, models, plugins, scores, settings, texts
 from tests.fuzz.harness import Target, try_seeds
 
-TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 40 seconds of a processor for all
-    "texts": (texts.case, 60),
-    "archives": (archives.case, 30),
-    "answers": (archives.answered, 30),
-    "scores": (scores.case, 30),
+TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 25 seconds of a processor for all
+    "texts": (texts.case, 30),
+    "archives": (archives.case, 15),
+    "answers": (archives.answered, 15),
+    "scores": (scores.case, 15),
     "settings": (settings.case, 10),
     "folders": (folders.case, 6),
-    "models": (models.case, 30),
+    "models": (models.case, 15),
     "bundles": (bundles.case, 2),
-    "attacks": (attacks.case, 20),
+    "attacks": (attacks.case, 12),
     "plugins": (plugins.case, 2 * len(plugins.PLUGINS)),
     "kills": (kills.case, 1),
 }

@@ -23,7 +23,7 @@ BLOCKS = re.findall(r"^```(sh|python|text)\n(.*?)^```$", PAGE, flags=re.MULTILIN
 COMMANDS = [line for kind, text in BLOCKS if kind == "sh" for line in text.replace("\\\n", "").splitlines()]
 EDITS = {text.partition("\n")[0].removeprefix("# "): text for kind, text in BLOCKS if kind == "python"}
 CarriedOut = tuple[Path, dict[str, "subprocess.CompletedProcess[str]"]]
-TOY = {"sw,fi,te": "sw", "budget.tokens=200k": "budget.tokens=5k"}
+TOY = {"sw,fi,te": "sw", "budget.tokens=200k": "budget.tokens=20k"}
 """What the test makes smaller; the page as it is takes minutes."""
 VARIANTS = ("margin=0.0", "margin=0.4", "window=1", "window=30")
 

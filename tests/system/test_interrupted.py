@@ -22,7 +22,7 @@ from tests.system.conftest import alive
 
 RunJson = Callable[..., dict[str, Any]]
 Options = Callable[[Path, Path, Path], list[str]]
-MOMENTS = 8
+MOMENTS = 5
 
 
 def _run_hash(outcome: dict[str, Any]) -> str:
@@ -44,10 +44,10 @@ def _artefacts(store: Path) -> dict[str, float]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_killed_at_eight_moments(
+def test_killed_at_five_moments(
     tmp_path: Path, folder: Path, environment: dict[str, str], run_json: RunJson, options: Options
 ) -> None:
-    """SIGKILL in every eighth of a run, then a run: byte-identical run files, no finished stage repeated.
+    """SIGKILL in every fifth of a run, then a run: byte-identical run files, no finished stage repeated.
 
     `make fuzz TARGETS=kills` has as many moments as it is asked for.
     """
