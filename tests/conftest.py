@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import shutil
+import signal
 import time
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -51,7 +52,12 @@ settings.load_profile("any machine")
 
 
 def pytest_sessionstart() -> None:
-    """Refuse an environment with plugins of others: tests count methods and settings, and would fail one by one."""
+    """Refuse an environment with plugins of others: tests count methods and settings, and would fail one by one.
+
+    And take SIGINT, which a shell's job in the background ignores, as all processes that it starts: tests send it.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     owners = {(point.dist and point.dist.name) or point.value for point in entry_points(group=GROUP)}
     plugins = sorted(owners - {DISTRIBUTION})
     if plugins:

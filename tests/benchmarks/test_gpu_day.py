@@ -96,7 +96,7 @@ def test_what_fails_or_takes_too_long_is_named(
     results = read(tmp_path)["results"]
     assert list(results) == ["card", "crop, 4096, bfloat16", "slow"]
     assert results["slow"]["error"] == "TimeoutError: took longer than 1 s"
-    assert 1 <= results["slow"]["took"] < 5
+    assert 1 <= results["slow"]["took"] < 30  # of the 60 that it would take
     assert "| `crop` | 4,096 | RuntimeError: no kernel / today |" in (tmp_path / "day.md").read_text(encoding="utf-8")
     capsys.readouterr()
     assert gpu_day.main([str(tmp_path), "--toy"]) == 1
