@@ -8,8 +8,8 @@ who leads whom at which of their points (of the methods' pairs; without methods 
 each gained last, and `<!-- trials: ARM -->` the arm's trials. `<!-- contrasts: ARM SUITE FIRST−SECOND FIRST−SECOND …;
 … -->` opens a table of differences, each with both scores, the interval, the p that `bench compare` corrects within the
 suite, the p among the registered contrasts, and the seeds; `start` is that of the arm. `<!-- end of KIND -->` closes
-each. The figures are those of the boards, whose tests take a minute or two, and of `bench curve`. Decimal numbers in
-the text of docs/findings.md and docs/findings-curves.md have to be in one of the page's tables.
+each. The figures are those of the boards and of `bench curve`. Decimal numbers in the text of docs/findings.md and
+docs/findings-curves.md have to be in one of the page's tables.
 """
 
 import json
@@ -79,10 +79,10 @@ class Rows:
 
     @cached_property
     def boards(self) -> dict[str, dict[str, Board]]:
-        """The board of every suite, by arm and suite."""
+        """The board of every suite, by arm and suite, without tests of single tasks."""
         suites = {name: owned.value for name, owned in load().suites.items()}
         return {
-            arm: {board.suite: board for board in boards(results(self.folder / arm), suites=suites)}
+            arm: {board.suite: board for board in boards(results(self.folder / arm), suites=suites, by_task=False)}
             for arm in (*STARTS, ABLATIONS, *CURVES)
         }
 

@@ -238,6 +238,8 @@ def boards(
     cache: Path | None = None,
     records: Records = NEAR,
     suites: Mapping[str, Suite] = MappingProxyType({}),
+    *,
+    by_task: bool = True,
 ) -> list[Board]:
     """Build a board for every suite, regime and kind of data: official data first, benchmarks before proxies.
 
@@ -246,6 +248,7 @@ def boards(
         cache: folder that keeps statistical tests from build to build.
         records: which results are verified.
         suites: of plugins, by name; without its plugin, a suite is never taken for run whole.
+        by_task: also test every task by itself, which most of the time is spent on.
 
     Raises:
         StoreError: a bundle is damaged, or results must not share a table (another version of the suite, other
@@ -258,7 +261,7 @@ def boards(
             groups[tested.content.data, tested.content.suite.name, tested.content.regime].append(tested)
     order = {name: position for position, name in enumerate(_KINDS)}
     return sorted(
-        (_board(group, cache, records, suites.get(name)) for (_, name, _), group in groups.items()),
+        (_board(group, cache, records, suites.get(name), by_task=by_task) for (_, name, _), group in groups.items()),
         key=lambda board: (
             order[board.data.partition("-")[0]],
             board.data,
@@ -269,7 +272,9 @@ def boards(
     )
 
 
-def _board(results: Sequence[Result], cache: Path | None, records: Records, plugin: Suite | None) -> Board:
+def _board(
+    results: Sequence[Result], cache: Path | None, records: Records, plugin: Suite | None, *, by_task: bool
+) -> Board:
     """Build the board of results that share suite, regime and kind of data; the suite's plugin may be unknown.
 
     Suite, tasks, averages and tests are those of the verified systems, where there are any.
@@ -302,7 +307,9 @@ def _board(results: Sequence[Result], cache: Path | None, records: Records, plug
     scored = {task for task, _ in weights} if weights and not untested else {*tasks}
     weights = {} if untested else weights
     names = [row.name for row in complete]
-    tests = statistics(verified, names, weights, tasks, measure, cache) if verified else Statistics()
+    tests = Statistics()
+    if verified:
+        tests = statistics(verified, names, weights, tasks, measure, cache, by_task=by_task)
     ranked = _ranked(complete, tests)
     subset_values = {
         name: {subset: by_name[name].subset_value(subset, measure) or 0.0 for subset in weights} for name in names

@@ -60,6 +60,8 @@ def statistics(
     tasks: Sequence[str],
     measure: str,
     cache: Path | None = None,
+    *,
+    by_task: bool = True,
 ) -> Statistics:
     """Test a board's systems against each other, or return the cached tests.
 
@@ -67,9 +69,10 @@ def statistics(
         systems: of the board.
         ranked: names of those that have the headline.
         weights: of each subset of each task in the headline, empty where it is not tested.
-        tasks: ids of the columns, which are tested by themselves.
+        tasks: ids of the columns.
         measure: of the values.
         cache: folder that keeps the tests; by default nothing is kept.
+        by_task: test `cells`, too.
 
     Raises:
         StoreError: a bundle is damaged, two hold other queries for the same task, or the cache cannot be written.
@@ -98,6 +101,7 @@ def statistics(
             "strata": [list(stratum) for stratum in strata],
             "tasks": list(tasks),
             "measure": measure,
+            "by_task": by_task,
         }
         path = cache / f"{digest(decisive)}.npz"
         with (
@@ -108,7 +112,7 @@ def statistics(
             ranks, cells, gains = (_unpacked(header[name], packed, name) for name in _FAMILIES)
             intervals = {name: (low, high) for name, (low, high) in header["intervals"].items()}
             return Statistics(intervals, ranks, cells, gains)
-    tested = _test(systems, lineages, ranked, weights, tasks, strata, measure, parallel)
+    tested = _test(systems, lineages, ranked, weights, tasks, strata, measure, parallel, by_task=by_task)
     if path is not None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,6 +133,8 @@ def _test(
     strata: Sequence[Stratum],
     measure: str,
     parallel: Parallel,
+    *,
+    by_task: bool,
 ) -> Statistics:
     """Read the per-query values of the strata and run the tests; other arguments are as for `statistics`."""
     values, ids = query_values(systems, strata, measure)
@@ -146,7 +152,7 @@ def _test(
         if values[system.name]
     }
     task_weights = {task: {"\t".join(key): 1.0 for key in strata if key[0] == task} for task in tasks}
-    cells = family(samples, task_weights, shared)
+    cells = family(samples, task_weights, shared) if by_task else Family()
     if not weights:
         return Statistics(cells=cells)
     headline = {"\t".join(stratum): weight for stratum, weight in weights.items()}

@@ -42,6 +42,15 @@ def test_pairs_are_those_of_the_library(three: dict[str, list[float]], results: 
     assert board.tests.intervals["a"] == pytest.approx(intervals(samples, {"": 1.0})["a"])
 
 
+def test_tasks_by_themselves_can_be_left_out(three: dict[str, list[float]], results: Path, tmp_path: Path) -> None:
+    """The headline's tests stay as they are, and what is kept without those of tasks is not taken for all."""
+    (without,) = boards(read_results(results), tmp_path, by_task=False)
+    (whole,) = boards(read_results(results), tmp_path)
+    assert without.rows == whole.rows
+    assert without.best_against == whole.best_against
+    assert [board.tests.cells.has("a", "b", "made/x") for board in (without, whole)] == [False, True]
+
+
 def test_parallel_questions_and_trainings_reach_the_tests(publish_result: Publisher, results: Path) -> None:
     """The suite's word that queries of one id are one question widens intervals; three trainings speak of methods."""
     for place, name in enumerate(NAMES[:2]):

@@ -321,7 +321,6 @@ def test_numbers_in_the_text_of_the_findings_are_those_of_their_tables() -> None
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1500)
 def test_the_findings_are_what_the_rows_say(rows: Path, tmp_path: Path) -> None:
     """Figure and tables; a digit that is changed in either is seen, and a pair that no row has is refused."""
     tested = findings.Rows(rows)
@@ -360,7 +359,6 @@ def test_tables_of_leads_are_those_of_the_scores(rows: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)
 def test_no_decision_hangs_on_the_generator(rows: Path) -> None:
     """Of those that `bench compare` prints of the committed rows, with two seeds; `experiments.decisions` tries 12."""
     first, second = (decisions(rows, seed) for seed in (0, 1))

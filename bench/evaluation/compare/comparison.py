@@ -433,6 +433,7 @@ def comparison_groups(
     data: str | None = None,
     regime: str | None = None,
     seeds: Collection[int] = (),
+    already_read: Sequence[Result] | None = None,
 ) -> list[ComparisonGroup]:
     """Return the kinds of data and regimes in which all systems have results.
 
@@ -448,6 +449,7 @@ def comparison_groups(
         data: kind of data; default: all.
         regime: regime of names without one; default: all.
         seeds: only results of these, and of systems that no seed changes; default: all.
+        already_read: the results of the folder; default: they are read.
 
     Raises:
         UsageError: fewer than two systems, a name without results (of these seeds), a label of several systems, no
@@ -458,7 +460,8 @@ def comparison_groups(
     if len(typed) < 2:
         raise UsageError(found=f"{len(typed)} system", expected=f"two or more: bench compare A B --suite {suite}")
     named_files = [read.result(read.result_file(name).resolve()) for name in names if read.is_path(name)]
-    results = list({result.path: result for result in (*named_files, *read.results(root.resolve()))}.values())
+    of_folder = read.results(root.resolve()) if already_read is None else already_read
+    results = list({result.path: result for result in (*named_files, *of_folder)}.values())
     results = [result for result in results if result.content.suite.name == suite]
     results = [result for result in results if data in (None, result.content.data)]
     mixed = any(named_regime for _, named_regime in typed.values())

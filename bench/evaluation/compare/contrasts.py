@@ -29,6 +29,7 @@ from bench.core.errors import DataError, UsageError
 from bench.core.messages import canonical, invalid
 from bench.evaluation.compare.comparison import comparison_groups, lineup, without_interval
 from bench.evaluation.compare.paired_tests import ContrastTable, PairedTest, contrast_tests
+from bench.evaluation.results import read
 from bench.types import Suite
 
 
@@ -137,6 +138,7 @@ def compare_contrasts(
     """
     document = read_contrasts(path)
     contrasts = document.contrast
+    results = read.results(root.resolve())
     lineups, tables, tested, proxies = [], [], [], {}
     data, regime = (name and canonical(name) for name in (data, regime))
     for name in dict.fromkeys(suite for contrast in contrasts for suite in contrast.suites):
@@ -145,7 +147,7 @@ def compare_contrasts(
         systems = list(dict.fromkeys((*systems, *document.pooled)))
         try:
             suite = find_suite(name)
-            groups = comparison_groups(systems, root, name, data=data, regime=regime)
+            groups = comparison_groups(systems, root, name, data=data, regime=regime, already_read=results)
         except UsageError as error:
             raise UsageError(
                 f"{path}: {error}", where=path, found=error.found, expected=error.expected, hint=error.hint

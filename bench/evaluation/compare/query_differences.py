@@ -6,14 +6,14 @@ many licences forbid to pass them on.
 
 import gzip
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
 from bench.core.errors import BenchError
 from bench.core.messages import bare, first_line
-from bench.evaluation.compare.paired_tests import PairedTest, SeedResults, stratum, values_of
+from bench.evaluation.compare.paired_tests import PairedTest, QueryValues, SeedResults, stratum, values_of
 from bench.types import DataRequest, Subset, Suite
 
 PASSAGES = 3
@@ -83,10 +83,13 @@ def query_differences(
         Differences by pair: gains, the largest first, then losses, the largest last; and a sentence for each reason
         why texts are missing.
     """
+    if not count or not tests:
+        return [], []
     by_label = {row.label: row for row in rows}
+    means = {row.label: _means(row, tests[0].measure) for row in rows}
     differences: list[QueryDifference] = []
     for test in tests:
-        differences += _of_pair(test, (by_label[test.first], by_label[test.second]), tasks, count)
+        differences += _of_pair(test, by_label, means, tasks, count)
     by_task: dict[str, list[QueryDifference]] = defaultdict(list)
     for difference in differences:
         by_task[difference.task].append(difference)
@@ -120,28 +123,32 @@ def query_differences(
     )
 
 
+def _means(row: SeedResults, measure: str) -> QueryValues:
+    """Return means over seeds, on the strata that all of them have with the same queries."""
+    first, *further = (values_of(result, measure) for result in row.results.values())
+    return {
+        name: {query: fmean(table[name][query] for table in (first, *further)) for query in queries}
+        for name, queries in first.items()
+        if all(queries.keys() == table.get(name, {}).keys() for table in further)
+    }
+
+
 def _of_pair(
-    test: PairedTest, rows: tuple[SeedResults, SeedResults], tasks: Collection[str], count: int
+    test: PairedTest,
+    rows: Mapping[str, SeedResults],
+    means: Mapping[str, QueryValues],
+    tasks: Collection[str],
+    count: int,
 ) -> Iterator[QueryDifference]:
     """Yield the largest differences of a pair, with the ids of the top passages."""
-    results = [[*row.results.values()] for row in rows]
-    tables = []
-    for seed_results in results:  # means over seeds, on the strata that all of them have with the same queries
-        first, *further = (values_of(result, test.measure) for result in seed_results)
-        tables.append(
-            {
-                name: {query: fmean(table[name][query] for table in (first, *further)) for query in queries}
-                for name, queries in first.items()
-                if all(queries.keys() == table.get(name, {}).keys() for table in further)
-            }
-        )
+    first, second = (rows[label] for label in (test.first, test.second))
     subsets = {
-        stratum(task, subset): (task, subset) for task, names in results[0][0].content.tasks.items() for subset in names
+        stratum(task, subset): (task, subset) for task, names in first.any.content.tasks.items() for subset in names
     }
     differences = [
-        QueryDifference(test.first, test.second, *subsets[name], query, (value, tables[1][name][query]))
-        for name, queries in tables[0].items()
-        if subsets[name][0] in tasks and queries.keys() == tables[1].get(name, {}).keys()
+        QueryDifference(test.first, test.second, *subsets[name], query, (value, means[test.second][name][query]))
+        for name, queries in means[test.first].items()
+        if subsets[name][0] in tasks and queries.keys() == means[test.second].get(name, {}).keys()
         for query, value in queries.items()
     ]
     differences.sort(
@@ -156,10 +163,10 @@ def _of_pair(
         queries_by_stratum[stratum(difference.task, difference.subset)].add(difference.query)
     tops = [
         {
-            name: _top(seed_results[0].path.parent / "runs" / f"{name}.trec.gz", queries)
+            name: _top(row.any.path.parent / "runs" / f"{name}.trec.gz", queries)
             for name, queries in queries_by_stratum.items()
         }
-        for seed_results in results
+        for row in (first, second)
     ]
     for difference in largest_differences:
         ranked = [top[stratum(difference.task, difference.subset)].get(difference.query, ()) for top in tops]

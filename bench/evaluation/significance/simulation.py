@@ -33,25 +33,43 @@ class _Part:
 
     Args:
         questions: factor of the questions `[sources, columns]`.
-        ids: of the sources among those that estimands share; None where they are the estimand's own.
+        ids: of the sources among those that estimands share, a slice for all of them; None where they are the
+            estimand's own.
         luck: factor of the luck `[sources, columns]`.
         luck_ids: of its sources.
         first: column of each pair's first system.
         second: column of its second.
         scale: one over the deviation of each pair; 0 for pairs without error.
-        errors: which estimate of a variance each pair's error rests on.
-        students: rows of pairs with few degrees of freedom, and their distribution.
+        errors: number of estimates of a variance that the pairs' errors rest on.
+        students: of pairs with few degrees of freedom, by their distribution.
     """
 
     questions: FloatArray
-    ids: IntArray | None
+    ids: IntArray | slice | None
     luck: FloatArray
     luck_ids: IntArray
     first: IntArray
     second: IntArray
     scale: npt.NDArray[np.float32]
+    errors: int
+    students: list["_Students"]
+
+
+@dataclass(frozen=True)
+class _Students:
+    """Pairs of a part that one distribution serves.
+
+    Args:
+        rows: of the pairs.
+        errors: the estimates of a variance that their errors rest on, each once.
+        places: which of `errors` it is for each pair.
+        student: the distribution.
+    """
+
+    rows: IntArray
     errors: IntArray
-    students: list[tuple[IntArray, "Student"]]
+    places: IntArray
+    student: "Student"
 
 
 class Student:
@@ -121,9 +139,12 @@ class Simulation:
         sources: dict[str, int] = {}
         self._parts = []
         for estimand, differences in zip(estimands, pairs, strict=True):
-            questions, ids = np.nan_to_num(estimand.parts), None
+            questions = np.nan_to_num(estimand.parts)
+            ids: IntArray | slice | None = None
             if (uses[estimand.ids] > 1).any():
                 ids = estimand.ids
+                if np.array_equal(ids, np.arange(len(uses))):
+                    ids = slice(None)  # copies nothing
             elif len(questions) > questions.shape[1]:
                 questions = np.asarray(np.linalg.qr(questions, mode="r"))
             names, luck = estimand.luck.moves()
@@ -136,10 +157,12 @@ class Simulation:
             scatters = (differences.error > 0) & (deviation > 0)
             scale = np.divide(1.0, deviation, out=np.zeros_like(deviation), where=scatters)
             errors = estimand.luck.errors(differences.first, differences.second)
-            scales = scale.astype(np.float32)
-            self._parts.append(
-                _Part(questions, ids, luck, luck_ids, first, second, scales, errors, students(differences.freedom))
-            )
+            grouped = [
+                _Students(rows, *np.unique(errors[rows], return_inverse=True), student)
+                for rows, student in students(differences.freedom)
+            ]
+            scales, count = scale.astype(np.float32), 1 + int(errors.max(initial=0))
+            self._parts.append(_Part(questions, ids, luck, luck_ids, first, second, scales, count, grouped))
         self._luck_sources = len(sources)
         self._questions = len(uses) if any(part.ids is not None for part in self._parts) else 0
         widest = max(self._questions, self._luck_sources, sum(len(part.first) for part in self._parts))
@@ -157,8 +180,9 @@ class Simulation:
             )
             values = (part.questions.T @ normals + part.luck.T @ luck[part.luck_ids]).astype(np.float32)
             deviates = np.abs(values[part.first] - values[part.second]) * part.scale[:, None]
-            errors = self._generator.standard_normal((1 + int(part.errors.max(initial=0)), count))
-            for rows, student in part.students:
-                deviates[rows] = student.deviates(deviates[rows], student.log_ratios(errors)[part.errors[rows]])
+            errors = self._generator.standard_normal((part.errors, count))
+            for group in part.students:
+                log_ratios = group.student.log_ratios(errors[group.errors])[group.places]
+                deviates[group.rows] = group.student.deviates(deviates[group.rows], log_ratios)
             sizes.append(deviates)
         return np.concatenate(sizes)
