@@ -109,7 +109,7 @@ class Experiment:
         warnings += [sentence for task in local for sentence in language_warnings(task, language)]
         selector = Cells(data_request, size, request.seeds, plugins, graph)
         cells, refused, cell_warnings = selector.select(systems, tasks, regimes)
-        warnings += [*cell_warnings, *_system_warnings(systems, graph)]
+        warnings += [*cell_warnings, *_system_warnings(systems, cells)]
         warnings += [*backbone_warnings(systems), *rate_warnings(systems)]
         return cls(
             profile=size,
@@ -339,18 +339,18 @@ def _changed_presets(methods: Sequence[Method], name: str | None) -> list[str]:
     ]
 
 
-def _system_warnings(systems: Sequence[System], builder: GraphBuilder) -> list[str]:
-    """Warn of cells that turned out to be one system, and of tuned settings that were changed."""
-    labels_by_hash: dict[str, list[str]] = {}
-    for system in systems:
-        if system.grid:
-            labels_by_hash.setdefault(hash_of(system, untuned_graph(system, builder)), []).append(system.label)
-    warnings = [
+def _system_warnings(systems: Sequence[System], cells: Sequence[ExperimentCell]) -> list[str]:
+    """Warn of cells of a grid that turned out to be one system, and of tuned settings that were changed."""
+    labels_by_hash: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        if cell.system.grid:  # variants may differ in their fine-tunings alone
+            labels_by_hash.setdefault(cell.identity.hash, {})[cell.system.label] = None
+    warnings = dict.fromkeys(
         f"{' and '.join(labels)} are one system here: a setting given by --set or --config holds for all cells"
         for labels in labels_by_hash.values()
         if len(labels) > 1
-    ]
-    return warnings + [
+    )
+    return [*warnings] + [
         f"{system.label}: the settings are not all those that the sweep chose, so it does not count as tuned"
         for system in systems
         if system.tuned_for and system.tuning is None

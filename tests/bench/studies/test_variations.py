@@ -127,6 +127,17 @@ def test_a_variant_is_what_set_makes(prepared: Callable[..., tuple[Request, Plan
     assert [cell.system.label for cell in ready.cells] == ["mine", "mine@b=0.0", "mine@b=1.0"]
 
 
+def test_variants_by_their_fine_tuning_are_systems_each(tmp_path: Path, plugins: Plugins) -> None:
+    """They begin with one encoder, and no sentence says that they are one system."""
+    request = Request(("crop",), ("mrtydi",), ("sw",), ("english",), results=tmp_path / "results")
+    request = with_variants(request, ["tune.steps=1,2"], plugins, full=False)
+    ready = plan(request, plugins, Store(tmp_path / "store"))
+    varied = [cell for cell in ready.cells if cell.system.grid]
+    assert [cell.system.label for cell in varied] == ["crop@tune.steps=1", "crop@tune.steps=2"]
+    assert len({cell.identity.hash for cell in varied}) == 2
+    assert not [warning for warning in ready.warnings if "one system" in warning]
+
+
 def test_variants_from_python(tmp_path: Path, tiny: Path) -> None:
     """Settings as `set` takes them; of several methods, those that have one vary."""
     variants = [{"method.k1": 1.2}, ("search.k=5",), {}]
