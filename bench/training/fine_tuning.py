@@ -251,7 +251,7 @@ def fine_tune(
 
     `start` is the folder of the encoder before (of questions where there were two), `passages` that of passages;
     `pairs` and `dev` are `bench.data.pairs.stored_pairs` (None: some of `pairs` are held out). The config's budget
-    replaces the job's; `work.advance` counts tokens.
+    replaces the job's; `work.advance` counts questions.
 
     Returns what `bench.training.loop.fit` does, and training_pairs, dev_pairs, dev (`own` pairs, or a `share`), epochs,
     scale (of xtreme-r). Raises `UsageError`: too few pairs, no held-out ones where some are needed, or as `fit` does.

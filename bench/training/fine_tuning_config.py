@@ -1,5 +1,6 @@
 """The settings of fine-tuning, with defaults for `scratch:2x128` and the embedded world; no torch is imported."""
 
+import math
 from dataclasses import replace
 from typing import Literal, Self
 
@@ -167,6 +168,19 @@ class FineTuningConfig(LoopConfig):
         if self.patience is not None and self.selection == "last":
             raise ValueError("patience is given and selection is last; type --set tune.selection=dev-loss, or dev-rank")
         return self
+
+    def questions(self, pairs: float, processes: int = 1, *, own_dev: bool = False) -> float:
+        """Return how often a question is asked in all, of so many pairs (0: unknown, and so is what epochs ask).
+
+        Epochs are of what is not held out, in batches of one size (`bench.training.fine_tuning.PairBatches`).
+        `own_dev`: the data have held-out pairs of their own.
+        """
+        if not pairs:
+            return float((self.steps or 0) * self.accumulate * self.pairs * processes)
+        learnt = pairs if own_dev else pairs - min(round(self.dev_share * pairs), self.dev_most)
+        batch = max(1, min(self.pairs, learnt // processes)) * processes
+        steps = self.steps or math.ceil(self.epochs * math.ceil(learnt / batch) / self.accumulate)
+        return steps * self.accumulate * batch
 
     def encoder_config(self, base: EncoderConfig) -> EncoderConfig:
         """Return how the tuned encoder reads texts: as the encoder config `base` where settings leave it open."""

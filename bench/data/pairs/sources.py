@@ -240,7 +240,8 @@ def sample_pairs(source: Source[TrainingPair], count: int, seed: int) -> PairSou
     Reading raises what reading that does, and `UsageError` where there are fewer pairs.
     """
     code, name = reader(_SAMPLED, source.reader, count, seed), f"{source.name}, {count:,} of them"
-    return pair_source(name, code, source.files, partial(_read_sample, source, count, seed), [source])
+    sample = pair_source(name, code, source.files, partial(_read_sample, source, count, seed), [source])
+    return replace(sample, records=count)
 
 
 def _read_sample(source: Source[TrainingPair], count: int, seed: int) -> Outcomes:

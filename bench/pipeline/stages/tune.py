@@ -39,8 +39,7 @@ class Tune(EncoderStage):
 
     @property
     def cost(self) -> Cost:
-        per_step = self.config.pairs * self.config.accumulate * self.compute.processes
-        queries = (self.config.steps or 0) * per_step or self.config.epochs * self.pairs.cost.units
+        queries = self.config.questions(self.pairs.cost.units, self.compute.processes, own_dev=self.dev is not None)
         rate = 150.0 * learning_gain(self.config.precision, None, self.compute.device)
         return Cost(in_precision(f"tune {self.origin}", self.config.precision), queries, rate, start=2.0)
 

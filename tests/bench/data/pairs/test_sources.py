@@ -180,6 +180,7 @@ def test_the_lowest_hashes_win() -> None:
     winners = set(sorted(names, key=lambda name: lots[name])[:8])
     source = sample_pairs(of(names), 8, 3)
     assert ids(source) == [name for name in names if name in winners]
+    assert source.records == 8
     assert [at for at, _ in outcomes(source)] == [7 + at for at, name in enumerate(names) if name in winners]
     names = [f"q{number}" for number in range(40)]
     counts = dict.fromkeys(names, 0)

@@ -110,13 +110,34 @@ def test_costs_that_follow_from_inputs(stage: Stage, expected: Cost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("config", "questions"), [(FineTuningConfig(steps=3, pairs=8), 24), (FineTuningConfig(epochs=0.5), 20)]
+    ("config", "processes", "own_dev", "questions"),
+    [
+        (FineTuningConfig(steps=3, pairs=8), 1, False, 3 * 8),
+        (FineTuningConfig(steps=3, pairs=8, accumulate=2), 2, False, 3 * 2 * 8 * 2),
+        (FineTuningConfig(steps=3, pairs=64), 1, False, 3 * 36),
+        (FineTuningConfig(epochs=2, pairs=16), 1, False, 2 * 3 * 16),
+        (FineTuningConfig(epochs=2, pairs=16), 1, True, 2 * 3 * 16),
+        (FineTuningConfig(epochs=2, pairs=9), 1, False, 2 * 4 * 9),
+        (FineTuningConfig(epochs=2, pairs=9), 1, True, 2 * 5 * 9),
+        (FineTuningConfig(epochs=1, pairs=16, accumulate=2), 1, False, 2 * 2 * 16),
+        (FineTuningConfig(epochs=1, pairs=64), 2, False, 36),
+    ],
 )
-def test_tunings(config: FineTuningConfig, questions: float) -> None:
-    """Steps by questions a step, or epochs by pairs."""
+def test_tunings(config: FineTuningConfig, processes: int, own_dev: bool, questions: float) -> None:
+    """40 pairs, of which 36 are learnt unless there are dev pairs: steps, or epochs in batches of one size."""
     start: Any = SimpleNamespace(origin="bert")
-    stage = made(Tune, config=config, pairs=COUNTED, start=start, compute=Compute("cpu", 1))
+    compute = Compute("cpu", 1, processes=processes)
+    stage = made(Tune, config=config, pairs=COUNTED, dev=COUNTED if own_dev else None, start=start, compute=compute)
     assert stage.cost == Cost("tune bert", questions, 150, start=2)
+
+
+def test_a_tuning_on_pairs_of_which_nothing_is_known() -> None:
+    """Steps have full batches; what epochs ask is unknown."""
+    start: Any = SimpleNamespace(origin="bert")
+    unknown: Any = SimpleNamespace(cost=Cost("made", 0.0, 1.0))
+    for config, questions in ((FineTuningConfig(steps=3, pairs=8), 24), (FineTuningConfig(), 0)):
+        stage = made(Tune, config=config, pairs=unknown, start=start, compute=Compute("cpu", 1))
+        assert stage.cost.units == questions
 
 
 @pytest.mark.parametrize(("config", "questions"), [(CrossConfig(steps=3, queries=8), 48), (CrossConfig(epochs=2), 80)])
