@@ -165,6 +165,7 @@ class Lines:
         self._total = len(self._waiting)
         self._began: dict[str, float] = {}
         self._reached: dict[str, float] = {}
+        self._first: dict[str, tuple[float, float]] = {}  # clock and units of a stage's first report
         self._sizes: dict[str, float] = {}
         self._printed = time.monotonic()
         self._quiet = quiet
@@ -215,6 +216,7 @@ class Lines:
         self._reached[item.key] += units
         if self._bar is None or self._log:
             clock = time.monotonic()
+            self._first.setdefault(item.key, (clock, self._reached[item.key]))
             if clock - self._printed >= (self.INTERVAL if self._cell is None else self.IN_CELL):
                 self._printed = clock
                 self._log_line(line := self._line(item, clock))
@@ -263,20 +265,26 @@ class Lines:
         return f"[{[*self._began].index(item.key) + 1}/{self._total}] {item.name} {item.title}"
 
     def _line(self, item: Stage, clock: float) -> str:
-        """Return how far a stage is, how fast it goes, and how long it and the run will take."""
-        spent, reached, size = clock - self._began[item.key], self._reached[item.key], item.cost.units
-        parts = [f"{_speed(reached / spent)} {item.unit}/s"] if spent > 0 else []
+        """Return how far a stage is, how fast it goes, and how long it and the run will take.
+
+        It goes as fast as since its first report, which may be of what an attempt before this one has done.
+        """
+        reached, size, (since, before) = self._reached[item.key], item.cost.units, self._first[item.key]
+        rate = (reached - before) / (clock - since) if clock > since else 0.0
+        parts = [f"{_speed(rate)} {item.unit}/s"] if rate else []
         if 0 < reached <= size:  # sizes are estimates: some stages do more
-            remaining = spent * (size - reached) / reached
+            parts = [f"{reached / size:.0%}", *parts]
+        if rate and reached <= size:
+            remaining = (size - reached) / rate
             later = sum(seconds for key, seconds in self._waiting.items() if key != item.key)
             run_remaining = max(
                 remaining, (remaining + later) / len(self._began.keys() & self._waiting)
             )  # stages at work share the rest
             measured = not self._guessed & (self._waiting.keys() - {item.key})  # guesses are out by orders of magnitude
-            parts = [f"{reached / size:.0%}", *parts, f"{duration(remaining)} left"]
+            parts += [f"{duration(remaining)} left"]
             parts += [f"{duration(run_remaining)} left of the run"] if measured else []
         parts += [f"loss {self._loss[item.key]:.4g}"] if item.key in self._loss else []
-        return f"{self._heading(item)}: {', '.join(parts)}"
+        return ": ".join([self._heading(item), *filter(None, [", ".join(parts)])])
 
     def finished(self, item: Stage, state: str, seconds: float, error: BaseException | None = None) -> None:
         """Close the bar and remember how it ended."""

@@ -76,8 +76,8 @@ class Count(Stage):
 def test_a_log_gets_a_line_a_minute(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, quiet: bool, state: str
 ) -> None:
-    """25 of 100 documents in 50 s: 0.5/s, 150 s to go, and 50 s more for the next stage where that is no guess."""
-    clock = iter([0.0, 10.0, *[10.0] * (state == "beside"), 30.0, 60.0, 61.0])
+    """20 of 100 documents in 40 s: 0.5/s, 150 s to go, and 50 s more for the next stage where that is no guess."""
+    clock = iter([0.0, 10.0, *[10.0] * (state == "beside"), 20.0, 60.0, 61.0])
     monkeypatch.setattr("time.monotonic", lambda: next(clock))
     first, second = Count(number=1), Count(number=2)
     log = tmp_path / "log"
@@ -86,7 +86,7 @@ def test_a_log_gets_a_line_a_minute(
     ) as lines:
         for stage in (first, second)[: 1 + (state == "beside")]:
             lines.started(stage)
-        lines.advanced(first, 5.0)  # at 30 s: too early
+        lines.advanced(first, 5.0)  # at 20 s: too early
         for cosine in ("0.99", "1.00"):  # a sign of failure is said when it is first seen, whatever its numbers
             sign = f"vectors fall onto one point: mean cosine {cosine}"
             lines.logged(first, {"step": 3, "loss": 0.51234, "notes": [], "warnings": [sign]})
@@ -101,6 +101,22 @@ def test_a_log_gets_a_line_a_minute(
     assert progress.endswith(f" {line}")
     assert sign_logged.endswith(f" {sign_line}")
     assert ending.rstrip().endswith("failed 0 s")  # an interrupt has no message
+
+
+def test_what_an_earlier_attempt_has_done_is_no_work_of_this_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A resumed training begins with a report of 60 of 100 documents; 7 more in 70 s are 0.1/s, 330 s to go."""
+    clock = iter([0.0, 1.0, 70.0, 140.0])
+    monkeypatch.setattr("time.monotonic", lambda: next(clock))
+    stage = Count(number=1)
+    with Lines([Step(stage, "missing", True, 50.0)]) as lines:
+        lines.started(stage)
+        lines.advanced(stage, 60.0)
+        lines.advanced(stage, 7.0)
+    rest = "0.1 documents/s, 5.5 min left, 5.5 min left of the run"
+    lines_printed = [f"bench: [1/1] count number 1: {share}" for share in ("60%", f"67%, {rest}")]
+    assert capsys.readouterr().err.splitlines() == lines_printed
 
 
 class Screen(io.StringIO):
