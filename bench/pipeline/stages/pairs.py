@@ -1,16 +1,19 @@
 """pairs: training pairs as they are released → the same on disk, each looked up by its number."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from bench.core.errors import UsageError
 from bench.core.workspace import Workspace
 from bench.data.pairs.stored_pairs import write_pairs
 from bench.store.fingerprinted import Fingerprinted
-from bench.store.stage import Cost, Stage
-from bench.types import Json, TrainingPair
+from bench.store.input_hashes import InputHashes
+from bench.store.stage import NOT_IN_KEY, Cost, Stage
+from bench.types import Json, Source, TrainingPair
 
 _BYTES_A_PAIR = 1000  # of files whose records are no lines
 
@@ -22,9 +25,16 @@ class StorePairs(Stage):
     name, code = "pairs", 1
     unit = "pairs"
     pairs: Fingerprinted[TrainingPair]
+    counted: int | None = field(default=None, metadata=NOT_IN_KEY)  # pairs, where the store knows them
+
+    @classmethod
+    def of(cls, source: Source[TrainingPair], inputs: InputHashes) -> StorePairs:
+        """Return the storing of a source. Raises `UsageError` where a file cannot be read."""
+        stage = cls(pairs=inputs.take(source))
+        return replace(stage, counted=inputs.metadata(stage).get("pairs"))
 
     title = property(lambda self: self.pairs.source.name)
-    cost = property(lambda self: Cost("pairs", self.pairs.size(_BYTES_A_PAIR, None, streamed=300.0), 1e4))
+    cost = property(lambda self: Cost("pairs", self.pairs.size(_BYTES_A_PAIR, self.counted, streamed=300.0), 1e4))
 
     def run(self, space: Workspace, folders: Mapping[str, Path]) -> Mapping[str, Json]:
         """Write pairs in order (`StoredPairs` opens them). Raises `UsageError` for none, and what the reader raises."""

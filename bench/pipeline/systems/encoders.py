@@ -107,7 +107,7 @@ def tuned(
     graph: GraphBuilder,
 ) -> Tune:
     """Return an encoder after a fine-tuning on pairs; `label` is for people."""
-    dev = None if tuning.dev is None else graph.intern(StorePairs(pairs=graph.inputs.take(tuning.dev)))
+    dev = None if tuning.dev is None else graph.intern(StorePairs.of(tuning.dev, graph.inputs))
     config = without_mining(tuning.config)  # what was mined is in the pairs
     stage = Tune(start=start, pairs=pairs, dev=dev, config=config, seed=seed, compute=compute, label=label, notes=notes)
     return graph.intern(stage)
@@ -120,7 +120,7 @@ def without_mining(config: FineTuningConfig) -> FineTuningConfig:
 
 def store_pairs(tuning: Tuning, graph: GraphBuilder) -> StorePairs:
     """Return the pairs of a tuning as they are. Raises `UsageError` where a file cannot be read."""
-    return graph.intern(StorePairs(pairs=graph.inputs.take(tuning.pairs)))
+    return graph.intern(StorePairs.of(tuning.pairs, graph.inputs))
 
 
 def mined_by_retriever(tuning: Tuning, retriever: Variant, graph: GraphBuilder) -> Mine:

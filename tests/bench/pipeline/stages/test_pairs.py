@@ -10,6 +10,8 @@ from bench.core.workspace import Parts, Workspace
 from bench.data.pairs.stored_pairs import StoredPairs
 from bench.pipeline.stages.pairs import StorePairs
 from bench.store.fingerprinted import Fingerprinted
+from bench.store.input_hashes import InputHashes
+from bench.store.store import Store
 from bench.types import Item, Source, TrainingPair
 
 PAIRS = (
@@ -64,3 +66,13 @@ def test_the_bytes_depend_on_the_pairs_alone(tmp_path: Path) -> None:
         written(tmp_path / "pairs", ())
     with pytest.raises(UsageError, match=r"nothing: found .*expected training pairs on disk"):
         StoredPairs(tmp_path / "nothing")
+
+
+def test_what_is_stored_is_counted(tmp_path: Path) -> None:
+    """A plan reckons with the number of pairs that the store knows; until then it guesses. It is in no key."""
+    source, store = Source("test pairs", "test/1", (), lambda: iter(PAIRS)), Store(tmp_path / "store")
+    guessed = StorePairs.of(source, InputHashes(store))
+    assert guessed.cost.units == 300
+    store.make(guessed)
+    counted = StorePairs.of(source, InputHashes(store))
+    assert (counted.cost.units, counted.key) == (3, guessed.key)
