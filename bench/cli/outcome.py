@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bench.cli.output import print_table
+from bench.cli.output import print_table, stage_count
 from bench.core.messages import bare
 from bench.core.publications import corpus_note, tabled, tokens_note
 from bench.evaluation.compare.conclusions import Conclusion, Group
@@ -78,7 +78,7 @@ def print_outcome(
         click.echo(sentence)
     work = [stage for stage in ran if stage["state"] == "ran"]
     ready = len(outcome.plan.steps) - len(work)
-    click.echo(f"{len(work)} stages run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
+    click.echo(f"{stage_count(len(work))} run in {duration(sum(stage['seconds'] for stage in work))}, {ready} reused")
 
 
 def readouts(results: Sequence[Mapping[str, Any]]) -> list[str]:

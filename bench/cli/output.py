@@ -77,6 +77,11 @@ def file_count(number: int) -> str:
     return f"{number:,} file{'s' * (number != 1)}"
 
 
+def stage_count(number: int) -> str:
+    """Return a number of stages: `1 stage`, `20 stages`."""
+    return f"{number} stage{'s' * (number != 1)}"
+
+
 def warn_of_faiss() -> None:
     """Print what to do about two installed distributions of faiss, where there are two."""
     notice(*filter(None, [faiss_conflict()]))
@@ -201,7 +206,7 @@ class Lines:
             self._log.close()
         if self._cell and self.outcomes:
             seconds = [outcome["seconds"] for outcome in self.outcomes if outcome["state"] == "ran"]
-            self._cell(f"{len(seconds)} stages run in {duration(sum(seconds))}")
+            self._cell(f"{stage_count(len(seconds))} run in {duration(sum(seconds))}")
 
     def started(self, item: Stage) -> None:
         """Open a bar."""

@@ -14,7 +14,7 @@ import click
 
 from bench.cli import examples
 from bench.cli.options import FOLDER, data_dir_option, offline_option, result_seeds_option, results_option
-from bench.cli.output import Reporter, json_option, notice, print_json, progress_options, table
+from bench.cli.output import Reporter, json_option, notice, print_json, progress_options, stage_count, table
 from bench.cli.sections import SectionedCommand
 from bench.config.request import Request
 from bench.core.errors import UsageError
@@ -192,7 +192,7 @@ def _print_plan(content: Mapping[str, Any], ready: Replay, as_json: bool) -> Non
     for cause in ready.causes:
         click.echo(f"differs already: {cause.sentence}")
     reused = len(ready.plan.steps) - len(runs)
-    click.echo(f"would run {len(runs)} stages, about {duration(ready.plan.seconds)}, and reuse {reused}")
+    click.echo(f"would run {stage_count(len(runs))}, about {duration(ready.plan.seconds)}, and reuse {reused}")
 
 
 def _print_report(
@@ -223,7 +223,7 @@ def _print_report(
     click.echo(f"{report.verdict}: {report.sentence}")
     for cause in report.causes:
         click.echo(f"  {cause.kind}: {cause.sentence}")
-    click.echo(f"{counts['stages_run']} stages run, {counts['stages_reused']} taken from the store")
+    click.echo(f"{stage_count(counts['stages_run'])} run, {counts['stages_reused']} taken from the store")
     if not counts["stages_run"]:
         notice("nothing was computed anew: the store held it all; without --store everything is made again")
     if published:

@@ -119,6 +119,11 @@ def test_what_an_earlier_attempt_has_done_is_no_work_of_this_one(
     assert capsys.readouterr().err.splitlines() == lines_printed
 
 
+def test_one_stage_is_no_stages() -> None:
+    """As the last line of a run counts them."""
+    assert [*map(output.stage_count, (0, 1, 20))] == ["0 stages", "1 stage", "20 stages"]
+
+
 class Screen(io.StringIO):
     """A terminal that keeps what is printed."""
 
