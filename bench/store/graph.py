@@ -77,7 +77,10 @@ class RuntimeStatistics:
 
 
 def runtime_statistics(store: Store, work: Iterable[Stage]) -> Mapping[str, RuntimeStatistics]:
-    """Return what the store knows, by the kind of work. Manifests are not proven: an estimate can do without."""
+    """Return what the store knows, by the kind of work, of stages that one attempt made.
+
+    Manifests are not proven: an estimate can do without.
+    """
     kinds: dict[str, tuple[list[tuple[float, float]], list[tuple[float, float]]]] = {}
     for name in sorted({item.name for item in work}):
         for path in islice((store.root / "artefacts" / name).glob(f"*/{MANIFEST}"), _LOOKED_AT):
@@ -85,7 +88,7 @@ def runtime_statistics(store: Store, work: Iterable[Stage]) -> Mapping[str, Runt
                 manifest = json.loads(path.read_bytes())
                 provenance, seconds = manifest["provenance"], manifest["seconds"]
                 cost = provenance["cost"]
-                if cost["units"] > 0 and seconds > 0:
+                if cost["units"] > 0 and seconds > 0 and not provenance.get("resumed"):
                     samples = kinds.setdefault(cost["kind"], ([], []))
                     samples[not provenance.get("first")].append((cost["units"], seconds))
             except (OSError, ValueError, KeyError, TypeError):

@@ -227,6 +227,8 @@ class Store:
         if stamps:
             write_bytes(scratch / _STAMPS, json.dumps(stamps).encode())
         provenance, kind = stage.provenance, stage.cost.kind
+        if any((scratch / "parts").glob("*")):  # the seconds are not those of all the work
+            provenance = {**provenance, "resumed": True}
         start = time.monotonic()
         metadata = stage.run(Workspace(out, Parts(scratch / "parts"), advance, log, self.notice), folders)
         seconds = time.monotonic() - start

@@ -113,6 +113,17 @@ def test_estimates_are_a_start_and_so_much_a_unit(
     assert statistics.seconds(Cost("own", units, rate=100.0), begun=True) == pytest.approx(seconds)
 
 
+def test_estimates_do_not_learn_from_the_last_attempt_of_several(tmp_path: Path) -> None:
+    """Its seconds are for what was left, its units are all: ten units a second, and a resumed one seems to do 200."""
+    for units, seconds, provenance in ((100, 10.0, {}), (1000, 5.0, {"resumed": True})):
+        manifest = tmp_path / "artefacts" / "index" / str(units) / "manifest.json"
+        manifest.parent.mkdir(parents=True)
+        cost = {"cost": {"kind": "own", "units": units}}
+        manifest.write_text(json.dumps({"provenance": cost | provenance, "seconds": seconds}))
+    statistics = runtime_statistics(Store(tmp_path), [_stage("index", "a", [])])["own"]
+    assert statistics.seconds(Cost("own", 200, rate=1.0), begun=True) == pytest.approx(20.0)
+
+
 def test_what_loads_is_counted_once_a_run(tmp_path: Path) -> None:
     """The first work of a run says how long loading takes; work in other units is compared by what a unit is."""
     first_work = (10, 3.0), (10, 3.0)

@@ -71,7 +71,10 @@ def test_made_once_then_found(tmp_path: Path) -> None:
 
 
 def test_a_failed_stage_leaves_no_artefact_but_its_parts(tmp_path: Path) -> None:
-    """What was finished inside a stage survives its failure, and the next attempt starts from an empty `out`."""
+    """What was finished inside a stage survives its failure, and the next attempt starts from an empty `out`.
+
+    That attempt is said to be resumed, one without parts of another is not.
+    """
     store, parts = Store(tmp_path), []
 
     def fails(space: Workspace) -> Mapping[str, Json]:
@@ -88,6 +91,9 @@ def test_a_failed_stage_leaves_no_artefact_but_its_parts(tmp_path: Path) -> None
     assert store.state(ABC) == "missing"
     store.make(Worked(work=fails))
     assert [part is None for part in parts] == [True, False]
+    assert store.provenance(Worked(work=fails))["resumed"] is True
+    store.make(another := Worked(work=_writes("abc"), k1=1.2))
+    assert "resumed" not in store.provenance(another)
 
 
 def test_a_damaged_part_is_made_again(tmp_path: Path) -> None:
