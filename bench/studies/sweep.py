@@ -341,9 +341,12 @@ class BaseSettings:
 
     def accepts(self, values: Values) -> bool:
         """Return whether the method takes a trial's settings: a rule between several may refuse some."""
-        rows = [LayerValue(key, value, "") for key, value in {**self.values, **values}.items()]
-        _, faults = build(self.method.config, rows)
-        return not faults
+        return not self.faults(values)
+
+    def faults(self, values: Values, origin: str = "") -> list[str]:
+        """Return why the method does not take a trial's settings, which come from `origin`."""
+        rows = [LayerValue(key, value, origin) for key, value in {**self.values, **values}.items()]
+        return build(self.method.config, rows)[1]
 
     def typed_value(self, key: str, value: Any) -> Any:
         """Return a typed value, nothing for `none` where the setting takes nothing and no such text."""
@@ -383,12 +386,13 @@ def _with_spaces(bases: Mapping[str, BaseSettings], typed: Mapping[str, Space]) 
                 )
             searched[name][key] = space
             values = space.values if isinstance(space, Choice) else (space.low, space.high)
-            if refused := [value for value in values if not base.accepts({key: value})]:
-                raise UsageError(
-                    found=f"--space {key} with {refused[0]}",
-                    expected=f"values of {name}",
-                    hint=f"bench show {name}",
-                )
+            for value in values:
+                if faults := base.faults({key: value}, "--space"):
+                    raise UsageError(
+                        found=f"--space {key} with {value}",
+                        expected=f"values of {name}",
+                        hint=f"{faults[0]}; bench show {name}",
+                    )
     return {name: replace(base, typed=searched[name]) for name, base in bases.items()}
 
 
