@@ -209,7 +209,8 @@ EIGHT = dict(zip(MINI_GRID.suites, MEASURES, strict=True))
 @pytest.mark.timeout(900)
 def test_two_methods_on_eight_suites(bench: Bench, tmp_path: Path) -> None:
     """Every suite has BM25, a trained encoder and its start; a second run reuses all; the site has a page of each."""
-    small = ("--backbone", "scratch:1x32", "--set", "budget.tokens=5000", "--set", "compute.threads=1")
+    settings = "budget.tokens=5000", "prepare.max_documents=100", "compute.threads=1"
+    small = ("--backbone", "scratch:1x32", *(word for text in settings for word in ("--set", text)))
     grid = ("--preset", "mini-grid", "--method", "bm25,crop", "--seed", "0", *small)
     completed = bench("run", *grid, "--json", seconds=800)
     outcome = json.loads(completed.stdout)
