@@ -116,7 +116,7 @@ test-slow: $(STAMP) ## the tests that take minutes
 five-million: $(STAMP) ## five million passages indexed, encoded and searched in 2 GiB, into docs/five-million.json; half an hour
 	@OMP_NUM_THREADS=1 BENCH_PASSAGES=5000000 BENCH_RECORD=1 $(BIN)/python -m pytest -m slow tests/system/test_five_million.py $(PYTEST_ARGS)
 
-kills: $(STAMP) ## seven commands killed at random instants, four times as often as by `make test-slow`; ten minutes
+kills: $(STAMP) ## seven commands killed at random instants, four times as often as by `make test-slow`; minutes
 	@BENCH_KILLS=4 $(BIN)/python -m pytest -m slow tests/system/test_killed.py $(PYTEST_ARGS)
 
 full-size: $(STAMP) ## BM25 over five million passages against its plan, and with DATA vectors in float16 (docs/full-size.md); half an hour

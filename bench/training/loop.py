@@ -280,7 +280,7 @@ class _TrainingLoop(Generic[ModelT, B]):
 
     @property
     def reached(self) -> int:
-        """Tokens or pairs so far, whichever progress is told in."""
+        """Progress so far, in `unit`."""
         return self.progress.pairs if self.unit == "pairs" else self.tokens
 
     @property

@@ -46,7 +46,7 @@ SIZES = {
     "250 systems": Size(1, 1, 250, 1, 16.0),
 }
 LARGEST = "1,056 results"
-"""A minute on two quiet cores, so that it is built by the command alone."""
+"""The command alone builds it, since it takes longest."""
 
 
 def publish_all(root: Path, size: Size) -> Path:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.fuzz import archives, attacks, bundles, folders, kills, models, plugins, scores, settings, texts
 from tests.fuzz.harness import Target, try_seeds
 
-TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round: some 25 seconds of a processor for all
+TARGETS: dict[str, tuple[Target, int]] = {  # with the tries of a short round
     "texts": (texts.case, 30),
     "archives": (archives.case, 15),
     "answers": (archives.answered, 15),

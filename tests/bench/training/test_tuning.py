@@ -229,7 +229,7 @@ def test_a_tuning_on_two_processes_is_one_on_one(
     assert float((first["vectors"] - single["vectors"]).abs().max()) < 1e-3 * moved
 
 
-def test_progress_is_told_in_questions(tmp_path: Path, start: Path) -> None:
+def test_progress_counts_questions(tmp_path: Path, start: Path) -> None:
     """Two batches of four questions a step; what goes on from a checkpoint begins with those that it holds."""
     pairs, advanced = pairs_in(tmp_path / "pairs"), list[float]()
     config = config_of(pairs=4, accumulate=2, steps=3, checkpoint_tokens=1)
